@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * control - what the tools ask of a sandbox, mounted or not
+ *
+ * One operation = a name and arguments (a GVariant of type a{sv}); the answer is another a{sv}. While a view is mounted its
+ * process answers on a unix socket (control_serve(), control_connect()); while none is, the tool holds the overlay itself and
+ * calls control_handle() in its own process: one set of operations, one code.
+ *
+ * On the wire: a 32-bit length in host order and that many bytes of the serialised GVariant (sa{sv}) for a request,
+ * (ba{sv}) for an answer (true = done; false = "code" i, "message" s). Paths are bytestrings ("ay" with the final NUL), because file
+ * names need not be UTF-8. The answer to "root" carries a file descriptor (SCM_RIGHTS). Only the owner of the store may connect.
+ *
+ *   status    {}                                    -> pid i, mountpoint s, epoch x, names t (rows that cover a name), read_only_policy b
+ *   root      {}                                    -> + descriptor of the workspace's real root, under any mount
+ *   pin       {}                                    -> epoch x: a state that stays immutable and readable until unpin or disconnect
+ *   unpin     {epoch x}
+ *   snapshot  {name s}                              -> epoch x
+ *   snapshot-delete {name s}
+ *   rollback  {to x (epoch; 0 = the start), paths aay (none = all), name s (of the automatic snapshot)} -> names t, nodes t (changed)
+ *   settle    {epoch x, paths aay}                  -> after a commit: those paths of the workspace are now what the view had at epoch
+ *   unmount   {}                                    -> the view is being unmounted
+ *
+ * Snapshots are read by the tools directly from the store.
+ */
+
+#include <gio/gio.h>
+
+struct overlay;
+struct control;
+struct control_server;
+
+#define CONTROL_ERROR (control_error_quark())
+GQuark control_error_quark(void);
+enum control_error {
+	CONTROL_ERROR_FAILED,
+	CONTROL_ERROR_NOT_FOUND,
+	CONTROL_ERROR_EXISTS,
+	CONTROL_ERROR_BUSY,
+	CONTROL_ERROR_NO_SPACE,
+	CONTROL_ERROR_GONE, /* the serving process went away */
+};
+
+/* control_handle() - one operation, in this process. @ret_fd: -1 or a descriptor that the caller closes. */
+GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error);
+
+/* control_serve() - answers on a socket at @path (made with mode 0600) in threads of its own until control_stop(). */
+struct control_server *control_serve(struct overlay *o, const char *path, GError **error);
+void control_stop(struct control_server *s);
+
+/* control_connect() - to a mounted sandbox; control_local() - to an overlay of this process, borrowed. */
+struct control *control_connect(const char *path, GError **error);
+struct control *control_local(struct overlay *o);
+GVariant *control_call(struct control *c, const char *operation, GVariant *arguments, GError **error);
+int control_root_fd(struct control *c, GError **error);
+void control_close(struct control *c);

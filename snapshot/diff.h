@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * diff - a change list as git's patch format, as a table of statistics, or as names
+ *
+ * The patch applies with `git apply` to the tree it was made from: modes, type changes, symlinks, renames, binary contents (base85),
+ * quoted names, files without a final newline. What git's format can't carry (empty directories, owners, xattrs, special files)
+ * is left out of the patch and shown by the other formats.
+ */
+
+#include "snapshot/change.h"
+
+typedef void (*diff_write)(const char *data, size_t size, void *user);
+
+int diff_patch(GPtrArray *changes, struct tree *from, struct tree *to, diff_write write, void *user, GError **error);
+int diff_stat(GPtrArray *changes, struct tree *from, struct tree *to, diff_write write, void *user, GError **error);
+/* diff_name_status() - @nul: paths verbatim and NUL-terminated, as git's -z; else quoted as git quotes. */
+int diff_name_status(GPtrArray *changes, bool nul, diff_write write, void *user, GError **error);
+/* diff_count_lines() - added and removed lines of one change; @ret_binary when it has none to count. */
+int diff_count_lines(const struct change *c, struct tree *from, struct tree *to, uint64_t *ret_added, uint64_t *ret_removed, bool *ret_binary, GError **error);
+/* diff_quote_path() - as git quotes with core.quotePath; caller frees. */
+char *diff_quote_path(const char *path);
