@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * db - the one home of SQLite
+ *
+ * A thin layer: prepared statements kept for the life of the connection and found by the address of their text (so pass string
+ * literals), results as 0 or -errno (-ENOSPC for a full disk, -EUCLEAN for damage, -EBUSY, -EROFS, -EIO). Not thread-safe:
+ * one connection, one user at a time.
+ */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct db;
+struct db_query;
+
+/* db_open() - opens (@create: or makes) a database in WAL mode. @readonly sees what others commit. */
+int db_open(const char *path, bool create, bool readonly, struct db **ret);
+void db_close(struct db *db);
+/* db_message() - SQLite's words for the last failure; borrowed until the next call. */
+const char *db_message(struct db *db);
+
+/* db_exec() - one or more statements without results. */
+int db_exec(struct db *db, const char *sql);
+
+/*
+ * db_query() - a statement ready to bind, borrowed. Never NULL: a text that does not prepare gives a query whose db_step() fails. Columns
+ * and parameters are numbered from 0. Step until it returns 0 or an error, or call db_done(), before the next use of the same text.
+ */
+struct db_query *db_query(struct db *db, const char *sql);
+void db_bind_int(struct db_query *q, int i, int64_t value);
+void db_bind_text(struct db_query *q, int i, const char *value);                    /* NULL binds NULL; must live until db_done() */
+void db_bind_blob(struct db_query *q, int i, const void *value, size_t size);       /* the same */
+int db_step(struct db_query *q);      /* 1 = a row, 0 = the end, -errno; resets itself on 0 and on errors */
+void db_done(struct db_query *q);
+int db_run(struct db_query *q);       /* step to the end: 0 or -errno */
+int64_t db_int(struct db_query *q, int i);
+const char *db_text(struct db_query *q, int i);                                     /* borrowed until the next step; NULL for NULL */
+const void *db_blob(struct db_query *q, int i, size_t *ret_size);                   /* the same */
+bool db_is_null(struct db_query *q, int i);
+int64_t db_last_id(struct db *db);
