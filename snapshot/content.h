@@ -40,8 +40,8 @@ int content_from_lower(struct store *s, struct lower *lower, struct origin *o, u
 /* content_fork() - the writable successor of an immutable content, keeping its first @keep bytes. */
 int content_fork(struct content *c, uint64_t keep, struct content **ret);
 void content_close(struct content *c);
-typedef struct content content; /* for g_autoptr() only */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(content, content_close)
+typedef struct content content_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(content_t, content_close)
 
 int64_t content_id(const struct content *c);
 uint64_t content_size(const struct content *c);
