@@ -32,7 +32,6 @@ class Options:
         self.plain, self.modes, self.root, self.policy = plain, modes, root, policy
         self.workspace_changes, self.remount, self.mount = workspace_changes, remount, mount
         self.in_place, self.timeout = in_place, timeout
-        self.same_names = same_names
 
 
 def case(**options):
