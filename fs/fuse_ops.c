@@ -28,6 +28,11 @@ static struct caller req_caller(fuse_req_t req)
 
 /* Replies */
 
+static double attr_timeout(const struct overlay_entry *e)
+{
+	return e->guarded ? 0 : e->cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE;
+}
+
 static void stat_from_attr(uint64_t ino, const struct attr *a, struct stat *ret)
 {
 	*ret = (struct stat){
@@ -39,9 +44,8 @@ static void stat_from_attr(uint64_t ino, const struct attr *a, struct stat *ret)
 
 static void entry_param(const struct overlay_entry *e, struct fuse_entry_param *ret)
 {
-	double timeout = e->cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE;
-
-	*ret = (struct fuse_entry_param){ .ino = e->ino, .attr_timeout = timeout, .entry_timeout = timeout };
+	*ret = (struct fuse_entry_param){ .ino = e->ino, .attr_timeout = attr_timeout(e),
+					  .entry_timeout = e->cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE };
 	stat_from_attr(e->ino, &e->attr, &ret->attr);
 }
 
@@ -68,7 +72,7 @@ static void reply_attr(fuse_req_t req, int r, const struct overlay_entry *e)
 		return;
 	}
 	stat_from_attr(e->ino, &e->attr, &st);
-	fuse_reply_attr(req, &st, e->cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE);
+	fuse_reply_attr(req, &st, attr_timeout(e));
 }
 
 static void reply_status(fuse_req_t req, int r)
@@ -252,9 +256,8 @@ static void op_no_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct overlay_entry e;
-	int r = overlay_getattr(req_overlay(req), ino, &e);
+	int r = overlay_getattr(req_overlay(req), ino, fi != NULL, &e);
 
-	(void)fi;
 	reply_attr(req, r, &e);
 }
 
