@@ -75,10 +75,9 @@ struct part {
 	int similarity; /* -1 = no rename */
 };
 
-static void put_line(struct patch *p, const char *key, const char *prefix, const char *path)
+static void put_line(struct patch *p, const char *key, const char *path)
 {
-	g_autofree char *name = g_strconcat(prefix, path, NULL);
-	g_autofree char *quoted = diff_quote_path(name);
+	g_autofree char *quoted = diff_quote_path(path);
 
 	g_string_append_printf(p->buf, "%s %s\n", key, quoted);
 }
@@ -89,16 +88,28 @@ static void put_side(struct patch *p, const char *key, const char *prefix, const
 	g_autofree char *name = g_strconcat(prefix, path, NULL);
 	g_autofree char *quoted = diff_quote_path(name);
 
-	g_string_append_printf(p->buf, "%s %s%s\n", key, present ? quoted : "/dev/null", strchr(path, ' ') ? "\t" : "");
+	g_string_append_printf(p->buf, "%s %s%s\n", key, present ? quoted : "/dev/null",
+			       present && strchr(path, ' ') ? "\t" : "");
+}
+
+/*
+ * A name in the first line. Git splits that line at a space where both halves look alike, but gives up at a name like "a /b"
+ * (which it prints itself); quotes, needless as they are, get it through.
+ */
+static char *header_name(const char *prefix, const char *path)
+{
+	g_autofree char *name = g_strconcat(prefix, path, NULL);
+	g_autofree char *quoted = diff_quote_path(name);
+
+	return *quoted != '"' && strstr(path, " /") ? g_strdup_printf("\"%s\"", quoted) : g_steal_pointer(&quoted);
 }
 
 static void put_header(struct patch *p, const struct part *part)
 {
 	uint32_t before = blob_mode(part->before), after = blob_mode(part->after);
-	g_autofree char *old_name = g_strconcat("a/", part->old_path, NULL), *old_quoted = diff_quote_path(old_name);
-	g_autofree char *new_name = g_strconcat("b/", part->new_path, NULL), *new_quoted = diff_quote_path(new_name);
+	g_autofree char *old_name = header_name("a/", part->old_path), *new_name = header_name("b/", part->new_path);
 
-	g_string_append_printf(p->buf, "diff --git %s %s\n", old_quoted, new_quoted);
+	g_string_append_printf(p->buf, "diff --git %s %s\n", old_name, new_name);
 	if (!before)
 		g_string_append_printf(p->buf, "new file mode %06o\n", after);
 	else if (!after)
@@ -108,8 +119,8 @@ static void put_header(struct patch *p, const struct part *part)
 	if (part->similarity < 0)
 		return;
 	g_string_append_printf(p->buf, "similarity index %d%%\n", part->similarity);
-	put_line(p, "rename from", "", part->old_path);
-	put_line(p, "rename to", "", part->new_path);
+	put_line(p, "rename from", part->old_path);
+	put_line(p, "rename to", part->new_path);
 }
 
 static int put_content(struct patch *p, const struct part *part, const struct blob *a, const struct blob *b, GError **error)
