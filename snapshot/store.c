@@ -327,31 +327,26 @@ int64_t store_epoch(const struct store *s)
 	return s->epoch;
 }
 
-static int store_next_epoch(struct store *s)
+int store_epoch_next(struct store *s, int64_t *ret_epoch)
 {
 	g_autofree char *value = g_strdup_printf("%" G_GINT64_FORMAT, s->epoch + 1);
 	int r = store_set(s, "epoch", value);
 
 	if (r == 0)
-		s->epoch++;
+		*ret_epoch = s->epoch++;
 	return r;
 }
 
 int store_snapshot_create(struct store *s, const char *name, int64_t *ret_epoch)
 {
 	struct db_query *q = db_query(s->db, "INSERT INTO snapshot (name, epoch, time) VALUES (?, ?, ?)");
-	int64_t epoch = s->epoch;
 	int r;
 
 	db_bind_text(q, 0, name);
-	db_bind_int(q, 1, epoch);
+	db_bind_int(q, 1, s->epoch);
 	db_bind_int(q, 2, nsec_now());
 	r = db_run(q);
-	if (r == 0)
-		r = store_next_epoch(s);
-	if (r == 0)
-		*ret_epoch = epoch;
-	return r;
+	return r < 0 ? r : store_epoch_next(s, ret_epoch);
 }
 
 int store_snapshot_delete(struct store *s, const char *name)

@@ -130,6 +130,8 @@ int store_checkpoint(struct store *s);
 /* Epochs and snapshots */
 
 int64_t store_epoch(const struct store *s);
+/* store_epoch_next() - begins the next epoch: the state so far is immutable from here on. @ret_epoch: its number. */
+int store_epoch_next(struct store *s, int64_t *ret_epoch);
 /* store_snapshot_create() - O(1): a row and epoch + 1. @ret_epoch: the state that the snapshot names. -EEXIST. */
 int store_snapshot_create(struct store *s, const char *name, int64_t *ret_epoch);
 int store_snapshot_delete(struct store *s, const char *name); /* -ENOENT */
