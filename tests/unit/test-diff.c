@@ -494,6 +494,7 @@ static void test_large(void **state)
 	view_write(l, "big", data, size + 10);
 	assert_true(patch_size(l, from, to) < 2000);
 	memmove(data + size / 2, data + size / 2 + 10, size - size / 2);
+	data[size / 2] ^= 1;
 	view_write(l, "big", data + 100, size - 100);
 	assert_true(patch_size(l, from, to) < 2000);
 	/* A deletion does not spell out what it deletes. */
