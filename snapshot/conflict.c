@@ -104,8 +104,9 @@ static bool is_lost_parent(int r)
 /* Everything but ctime: the renames of a commit (and of one that was backed out) change that and nothing else. */
 static bool same_but_ctime(const struct fingerprint *a, const struct fingerprint *b)
 {
-	return (a->ino == 0 || a->ino == b->ino) && a->attr.size == b->attr.size && a->attr.mtime == b->attr.mtime &&
-	       same_type(a->attr.mode, b->attr.mode) && same_owner_and_mode(&a->attr, &b->attr);
+	return (a->ino == 0 || a->ino == b->ino) && same_type(a->attr.mode, b->attr.mode) &&
+	       (S_ISDIR(a->attr.mode) || (a->attr.size == b->attr.size && a->attr.mtime == b->attr.mtime)) &&
+	       same_owner_and_mode(&a->attr, &b->attr);
 }
 
 static void know(struct resolver *r, const char *path, const struct fingerprint *print)
@@ -127,8 +128,13 @@ static void know_journal(struct resolver *r, const struct journal *j)
 		const struct step *s = g_ptr_array_index(j->steps, i);
 		struct fingerprint made = s->kind == STEP_CREATE || s->kind == STEP_REPLACE ? s->staged : s->before;
 
+		struct fingerprint old = s->before;
+
+		/* Given by another file system, or to a directory that was made again: any will do. */
 		if (s->copied)
-			made.ino = 0; /* given by another file system, any will do */
+			made.ino = old.ino = 0;
+		if (s->kind == STEP_RMDIR)
+			old.ino = 0;
 		if (s->set & SET_MODE)
 			made.attr.mode = s->attr.mode;
 		if (s->set & SET_OWNER) {
@@ -139,7 +145,7 @@ static void know_journal(struct resolver *r, const struct journal *j)
 			made.attr.mtime = s->attr.mtime;
 		know(r, s->path, &made);
 		/* What was taken back, or undone. */
-		know(r, s->from ? s->from : s->path, &s->before);
+		know(r, s->from ? s->from : s->path, &old);
 	}
 }
 

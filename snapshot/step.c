@@ -334,8 +334,9 @@ int step_expect(struct stepper *st, const struct step *s)
 		return is_absent(&s->before) ? 0 : -ESTALE;
 	if (r < 0)
 		return r == -ELOOP ? -ESTALE : r;
+	/* Of what the commit makes or moves there first. */
 	if (s->kind == STEP_MKDIR || (s->kind == STEP_ATTR && (is_absent(&s->before) || is_absent(&now))))
-		return is_absent(&now) || S_ISDIR(now.attr.mode) ? 0 : -ESTALE;
+		return 0;
 	return is_absent(&s->before) ? (is_absent(&now) ? 0 : -ESTALE) : is_before(st, s, &now) ? 0 : -ESTALE;
 }
 
@@ -508,7 +509,8 @@ int step_is_done(struct stepper *st, const struct step *s)
 			return S_ISDIR(now.attr.mode);
 		return is_inode(&s->before, &now) && (!(s->set & SET_MODE) || (s->attr.mode & 07777) == (now.attr.mode & 07777));
 	case STEP_DELETE:
-		return is_absent(&now);
+		/* When copying, a file that becomes a directory is deleted first. */
+		return is_absent(&now) || (s->copied && S_ISDIR(now.attr.mode));
 	case STEP_RMDIR:
 		return is_absent(&now) || S_ISDIR(now.attr.mode);
 	}
