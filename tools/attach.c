@@ -139,15 +139,34 @@ void attached_close(struct attached *a)
 
 /* Commits */
 
-static bool finish_commit(struct attached *a, GError **error)
+static bool settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error)
+{
+	g_autoptr(GVariant) answer = NULL;
+	GVariantBuilder b;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
+	for (unsigned i = 0; i < paths->len; i++)
+		g_variant_builder_add(&b, "^ay", paths->pdata[i]);
+	answer = call(a, "settle", g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)), error);
+	return answer != NULL;
+}
+
+bool attached_finish(struct attached *a, const struct apply_result *result, GError **error)
+{
+	/* What was taken back again is still pending in the view. */
+	if (!result->undone && result->paths && result->paths->len > 0 && !settle(a, result->epoch, result->paths, error))
+		return false;
+	return !result->id || apply_finish(a->store, result->id, error) >= 0;
+}
+
+static bool finish_interrupted(struct attached *a, GError **error)
 {
 	struct apply_result result = { 0 };
 	bool ok = apply_recover(a->store, a->lower, &result, error) >= 0;
 
-	if (ok && result.id) {
-		output_note("finishing commit %s, which was interrupted", result.id);
-		ok = attached_settle(a, result.epoch, result.paths, error) && apply_finish(a->store, result.id, error) >= 0;
-	}
+	if (ok && result.id)
+		output_note("commit %s was interrupted; it is %s now", result.id, result.undone ? "taken back" : "finished");
+	ok = ok && attached_finish(a, &result, error);
 	apply_result_clear(&result);
 	return ok;
 }
@@ -175,7 +194,7 @@ static bool take_commit_lock(struct attached *a, int steps, GError **error)
 
 bool attached_lock_commits(struct attached *a, GError **error)
 {
-	return take_commit_lock(a, WAIT_COMMIT_STEPS, error) && finish_commit(a, error);
+	return take_commit_lock(a, WAIT_COMMIT_STEPS, error) && finish_interrupted(a, error);
 }
 
 bool attached_recover(struct attached *a, GError **error)
@@ -184,22 +203,10 @@ bool attached_recover(struct attached *a, GError **error)
 
 	if (!take_commit_lock(a, 1, NULL))
 		return true;
-	ok = finish_commit(a, error);
+	ok = finish_interrupted(a, error);
 	close(a->commit_lock);
 	a->commit_lock = -1;
 	return ok;
-}
-
-bool attached_settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error)
-{
-	g_autoptr(GVariant) answer = NULL;
-	GVariantBuilder b;
-
-	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
-	for (unsigned i = 0; i < paths->len; i++)
-		g_variant_builder_add(&b, "^ay", paths->pdata[i]);
-	answer = call(a, "settle", g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)), error);
-	return answer != NULL;
 }
 
 /* States */

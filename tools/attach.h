@@ -17,6 +17,7 @@
 #include "snapshot/lower.h"
 #include "snapshot/store.h"
 
+struct apply_result;
 struct control;
 struct policy;
 struct sandbox;
@@ -58,8 +59,8 @@ bool attached_recover(struct attached *a, GError **error);
 bool attached_pin(struct attached *a, int64_t *ret_epoch, GError **error);
 /* attached_epoch() - of the snapshot @name; EXIT_NOT_FOUND lists those that exist. */
 bool attached_epoch(struct attached *a, const char *name, int64_t *ret_epoch, GError **error);
-/* attached_settle() - the view takes over from the workspace the paths that a commit has written. */
-bool attached_settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error);
+/* attached_finish() - the view takes over from the workspace what a commit has written, and the commit ends. */
+bool attached_finish(struct attached *a, const struct apply_result *result, GError **error);
 
 /* attached_shows() - a change_filter with a struct attached: what the policy denies, hides or keeps in the sandbox is left out. */
 bool attached_shows(const char *path, const char *lower_path, bool is_dir, void *user);

@@ -11,10 +11,8 @@
 #include "snapshot/apply.h"
 #include "snapshot/change.h"
 
-/* change_json() - one element of "changes" in sbxfs.diff/1; @from NULL leaves the line counts out. Floating; NULL with an error. */
-GVariant *change_json(const struct change *c, struct tree *from, struct tree *to, GError **error);
-/* changes_json() - all of them, aa{sv}. */
-GVariant *changes_json(GPtrArray *changes, struct tree *from, struct tree *to, GError **error);
+/* changes_json() - path, status and from_path of each; aa{sv}, floating. The whole of it is in snapshot/change_json.h. */
+GVariant *changes_json(GPtrArray *changes);
 /* changes_summary_json() - how many of each status. */
 GVariant *changes_summary_json(GPtrArray *changes);
 
@@ -24,6 +22,6 @@ void changes_print(GPtrArray *changes, unsigned limit);
 char *changes_count_text(GPtrArray *changes);
 
 /* conflicts_json() - {"conflicts": [...]}: what the sandbox had recorded, what the workspace has now, what the commit would write. */
-GVariant *conflicts_json(GPtrArray *conflicts, GPtrArray *changes, struct store *s, struct lower *l);
+GVariant *conflicts_json(GPtrArray *conflicts);
 /* conflicts_print() - each path and what is wrong with it, on standard error. */
 void conflicts_print(GPtrArray *conflicts);

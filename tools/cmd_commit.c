@@ -20,6 +20,7 @@ struct commit {
 	bool json;
 	struct attached *attached;
 	struct tree *from, *to;
+	int64_t epoch; /* of @to */
 	char **paths;
 	GPtrArray *changes;
 	char *digest;
@@ -43,14 +44,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_auto, commit_clear)
 static bool find_changes(struct commit *c, struct invocation *inv, GError **error)
 {
 	struct attached *a;
-	int64_t epoch;
 
 	a = c->attached = attached_open(command_arg(inv, 0), ATTACH_CONTROL, error);
 	if (!a || !path_args_new(a->sandbox, inv->paths, &c->paths, error) || !attached_lock_commits(a, error) ||
-	    !attached_pin(a, &epoch, error))
+	    !attached_pin(a, &c->epoch, error))
 		return false;
 	c->from = tree_open(a->store, a->lower, TREE_LOWER);
-	c->to = tree_open(a->store, a->lower, epoch);
+	c->to = tree_open(a->store, a->lower, c->epoch);
 	if (!attached_check_paths(c->from, c->to, c->paths, error) ||
 	    !attached_changes(a, c->from, c->to, c->paths, false, &c->changes, error))
 		return false;
@@ -72,7 +72,7 @@ static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GErro
 	const struct conflict *first = conflicts->pdata[0];
 
 	if (c->json)
-		json_print(stdout, conflicts_json(conflicts, c->changes, c->attached->store, c->attached->lower));
+		json_print(stdout, conflicts_json(conflicts));
 	else
 		conflicts_print(conflicts);
 	tool_error(error, EXIT_CONFLICT, first->path,
@@ -80,11 +80,23 @@ static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GErro
 		   conflicts->len);
 }
 
+static struct apply_job job_of(const struct commit *c)
+{
+	return (struct apply_job){
+		.store = c->attached->store,
+		.lower = c->attached->lower,
+		.to = c->to,
+		.epoch = c->epoch,
+		.changes = c->changes,
+	};
+}
+
 static bool check_conflicts(const struct commit *c, GError **error)
 {
 	g_autoptr(GPtrArray) conflicts = NULL;
+	const struct apply_job job = job_of(c);
 
-	if (conflicts_find(c->changes, c->to, &conflicts, error) < 0)
+	if (conflicts_find(&job, &conflicts, error) < 0)
 		return false;
 	if (conflicts->len == 0)
 		return true;
@@ -104,17 +116,15 @@ static void print_summary(const struct commit *c)
 static bool apply(struct commit *c, GError **error)
 {
 	g_autoptr(GPtrArray) conflicts = NULL;
+	const struct apply_job job = job_of(c);
 
-	if (apply_changes(c->changes, c->to, &c->result, &conflicts, error) < 0)
+	if (apply_changes(&job, &c->result, &conflicts, error) < 0)
 		return false;
 	if (conflicts && conflicts->len > 0) {
 		report_conflicts(c, conflicts, error);
 		return false;
 	}
-	if (!c->result.id)
-		return true;
-	return attached_settle(c->attached, c->result.epoch, c->result.paths, error) &&
-	       apply_finish(c->attached->store, c->result.id, error) >= 0;
+	return attached_finish(c->attached, &c->result, error);
 }
 
 static void print_result(const struct commit *c)
@@ -129,14 +139,11 @@ static void print_result(const struct commit *c)
 	       c->result.id ? ", commit " : "", c->result.id ? c->result.id : "");
 }
 
-static bool print_json(const struct commit *c, GError **error)
+static void print_json(const struct commit *c)
 {
-	GVariant *changes = changes_json(c->changes, NULL, c->to, error);
 	const char *none[] = { NULL };
 	GVariantBuilder b;
 
-	if (!changes)
-		return false;
 	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
 	json_add_string(&b, "schema", "sbxfs.commit/1");
 	json_add_string(&b, "sandbox", c->attached->sandbox->name);
@@ -146,12 +153,11 @@ static bool print_json(const struct commit *c, GError **error)
 	json_add_string(&b, "digest", c->digest);
 	json_add_int(&b, "written", (int64_t)c->result.written);
 	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
-	json_add(&b, "changes", changes);
+	json_add(&b, "changes", changes_json(c->changes));
 	json_add(&b, "summary", changes_summary_json(c->changes));
 	json_add(&b, "notes", c->result.notes ? g_variant_new_strv((const char *const *)c->result.notes->pdata, c->result.notes->len)
 					      : g_variant_new_strv(none, 0));
 	json_print(stdout, g_variant_builder_end(&b));
-	return true;
 }
 
 static bool do_commit(struct commit *c, GError **error)
@@ -199,6 +205,6 @@ int cmd_commit(struct invocation *inv, GError **error)
 		return EXIT_DONE;
 	c.json = inv->json;
 	if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
-		print_json(&c, error);
+		print_json(&c);
 	return EXIT_DONE;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
+#include "snapshot/change_json.h"
 #include "snapshot/diff.h"
 #include "tools/attach.h"
-#include "tools/change_text.h"
 #include "tools/command.h"
 #include "tools/exit.h"
 #include "tools/output.h"
@@ -67,30 +67,21 @@ static bool find_changes(struct diff *d, struct invocation *inv, GError **error)
 	       attached_changes(d->attached, d->from, d->to, d->paths, d->name_status, &d->changes, error);
 }
 
-static bool print_json(struct diff *d, const char *digest, GError **error)
-{
-	GVariant *changes = changes_json(d->changes, d->from, d->to, error);
-	const struct sandbox *s = d->attached->sandbox;
-	GVariantBuilder b;
-
-	if (!changes)
-		return false;
-	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
-	json_add_string(&b, "schema", "sbxfs.diff/1");
-	json_add_string(&b, "sandbox", s->name);
-	json_add_path(&b, "workspace", s->workspace);
-	json_add_string(&b, "from", d->from_name);
-	json_add_string(&b, "to", d->to_name);
-	json_add_string(&b, "digest", digest);
-	json_add(&b, "changes", changes);
-	json_add(&b, "summary", changes_summary_json(d->changes));
-	json_print(stdout, g_variant_builder_end(&b));
-	return true;
-}
-
 static void write_plain(const char *data, size_t size, void *user)
 {
 	fwrite(data, 1, size, user);
+}
+
+static bool print_json(struct diff *d, GError **error)
+{
+	const struct change_json_names names = {
+		.sandbox = d->attached->sandbox->name,
+		.workspace = d->attached->sandbox->workspace,
+		.from = d->from_name,
+		.to = d->to_name,
+	};
+
+	return change_json_write(d->changes, d->from, d->to, &names, write_plain, stdout, error) >= 0;
 }
 
 static void write_colored(const char *data, size_t size, void *user)
@@ -128,13 +119,13 @@ static bool print_changes(struct diff *d, bool json, GError **error)
 {
 	g_autofree char *digest = NULL;
 
+	if (json)
+		return print_json(d, error);
 	if (!d->name_status) {
 		digest = changes_digest(d->changes, d->to, error);
 		if (!digest)
 			return false;
 	}
-	if (json)
-		return print_json(d, digest, error);
 	if (!print_text(d, error) || !output_finish(error))
 		return false;
 	if (digest && d->changes->len > 0)

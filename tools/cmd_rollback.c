@@ -151,13 +151,10 @@ static void print_result(const struct rollback *r)
 	printf("undo: sbxfs rollback %s --to %s\n", r->attached->sandbox->name, r->undo);
 }
 
-static bool print_json(const struct rollback *r, GError **error)
+static void print_json(const struct rollback *r)
 {
-	GVariant *changes = changes_json(r->changes, NULL, NULL, error);
 	GVariantBuilder b;
 
-	if (!changes)
-		return false;
 	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
 	json_add_string(&b, "schema", "sbxfs.rollback/1");
 	json_add_string(&b, "sandbox", r->attached->sandbox->name);
@@ -166,10 +163,9 @@ static bool print_json(const struct rollback *r, GError **error)
 	json_add_string(&b, "undo", r->undo);
 	json_add_int(&b, "names", (int64_t)r->names);
 	json_add_int(&b, "nodes", (int64_t)r->nodes);
-	json_add(&b, "changes", changes);
+	json_add(&b, "changes", changes_json(r->changes));
 	json_add(&b, "summary", changes_summary_json(r->changes));
 	json_print(stdout, g_variant_builder_end(&b));
-	return true;
 }
 
 static bool do_rollback(struct rollback *r, GError **error)
@@ -206,6 +202,6 @@ int cmd_rollback(struct invocation *inv, GError **error)
 		return EXIT_DONE;
 	r.json = inv->json;
 	if (open_rollback(&r, inv, error) && do_rollback(&r, error) && r.json)
-		print_json(&r, error);
+		print_json(&r);
 	return EXIT_DONE;
 }
