@@ -22,6 +22,11 @@ void db_close(struct db *db);
 /* db_message() - SQLite's words for the last failure; borrowed until the next call. */
 const char *db_message(struct db *db);
 
+/*
+ * db_checkpoint() - moves the WAL into the database, as far as no reader is in the way. @truncate: waits for the readers and empties the file.
+ */
+int db_checkpoint(struct db *db, bool truncate);
+
 /* db_exec() - one or more statements without results. */
 int db_exec(struct db *db, const char *sql);
 
@@ -33,6 +38,7 @@ struct db_query *db_query(struct db *db, const char *sql);
 void db_bind_int(struct db_query *q, int i, int64_t value);
 void db_bind_text(struct db_query *q, int i, const char *value);                    /* NULL binds NULL; must live until db_done() */
 void db_bind_blob(struct db_query *q, int i, const void *value, size_t size);       /* the same */
+void db_bind_null(struct db_query *q, int i);
 int db_step(struct db_query *q);      /* 1 = a row, 0 = the end, -errno; resets itself on 0 and on errors */
 void db_done(struct db_query *q);
 int db_run(struct db_query *q);       /* step to the end: 0 or -errno */

@@ -44,8 +44,8 @@ int lower_open(const char *path, struct lower **ret);
 int lower_open_fd(int fd, const char *path, struct lower **ret);
 void lower_close(struct lower *l);
 
-typedef struct lower lower; /* for g_autoptr() only */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(lower, lower_close)
+typedef struct lower lower_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(lower_t, lower_close)
 
 const char *lower_path(const struct lower *l);
 /* lower_root_fd() - O_PATH descriptor of the real root (not of the clone); borrowed. */
@@ -67,5 +67,5 @@ int lower_readlink(const struct lower *l, const char *path, char **ret);
 /* lower_xattrs() - all extended attributes, as in snapshot/xattr.h; NULL when there are none. */
 int lower_xattrs(const struct lower *l, const char *path, GBytes **ret);
 
-/* fingerprint_same() - same object and unchanged since: dev, ino, btime, type, size, mtime, ctime. */
+/* fingerprint_same() - same object and unchanged since: ino, btime, type, size, mtime, ctime. Not dev: its number may differ after a reboot. */
 bool fingerprint_same(const struct fingerprint *a, const struct fingerprint *b);

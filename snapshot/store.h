@@ -28,8 +28,6 @@
 struct store;
 
 #define EPOCH_LIVE INT64_MAX
-#define STORE_SCHEMA 1
-
 #define STORE_ERROR (store_error_quark())
 GQuark store_error_quark(void);
 enum store_error {
@@ -55,10 +53,14 @@ struct origin {
 	uint8_t sha256[32];
 };
 
-/* Node flags. A node without NODE_OWN_ATTR still shows the attributes of its origin in the workspace, as they are now. */
+/*
+ * Node flags. What a node with an origin does not own it shows as its origin in the workspace is now; a node without origin owns all.
+ * With own content, size and times are always its own.
+ */
 enum node_flags {
-	NODE_OWN_ATTR = 1,  /* mode, owner, times (and size, with own content) are in the row */
-	NODE_OWN_XATTR = 2, /* xattrs are in the row */
+	NODE_OWN_ATTR = 1,  /* mode and owner are in the row */
+	NODE_OWN_TIMES = 2, /* atime and mtime are in the row */
+	NODE_OWN_XATTR = 4, /* xattrs are in the row */
 };
 
 struct node_row {
@@ -87,6 +89,9 @@ struct snapshot {
 	int64_t time; /* wall clock, ns */
 };
 
+/* node_row_attr() - what stat shows of @n while its origin looks like @lower (NULL: it has none). */
+void node_row_attr(const struct node_row *n, const struct attr *lower, struct attr *ret);
+
 void origin_clear(struct origin *o);
 void node_row_clear(struct node_row *n);
 void name_row_clear(struct name_row *n);
@@ -103,8 +108,8 @@ enum store_mode {
 };
 struct store *store_open(const char *dir, enum store_mode mode, GError **error);
 void store_close(struct store *s);
-typedef struct store store; /* for g_autoptr() only */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(store, store_close)
+typedef struct store store_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(store_t, store_close)
 
 const char *store_dir(const struct store *s);
 int store_objects_fd(const struct store *s); /* borrowed directory descriptor */
@@ -119,10 +124,14 @@ int store_commit(struct store *s);
 void store_abort(struct store *s);
 /* store_sync() - what was committed survives a power cut. May be called without the caller's lock. */
 int store_sync(struct store *s);
+/* store_checkpoint() - keeps the write-ahead log short; on a connection of its own, from any thread, without the caller's lock. */
+int store_checkpoint(struct store *s);
 
 /* Epochs and snapshots */
 
 int64_t store_epoch(const struct store *s);
+/* store_epoch_next() - begins the next epoch: the state so far is immutable from here on. @ret_epoch: its number. */
+int store_epoch_next(struct store *s, int64_t *ret_epoch);
 /* store_snapshot_create() - O(1): a row and epoch + 1. @ret_epoch: the state that the snapshot names. -EEXIST. */
 int store_snapshot_create(struct store *s, const char *name, int64_t *ret_epoch);
 int store_snapshot_delete(struct store *s, const char *name); /* -ENOENT */
@@ -133,7 +142,8 @@ int store_snapshot_list(struct store *s, GPtrArray **ret); /* of struct snapshot
 /* Origins */
 
 int store_origin_add(struct store *s, struct origin *o); /* sets o->id */
-int store_origin_get(struct store *s, int64_t id, struct origin *ret);
+int store_origin_get(struct store *s, int64_t id, struct origin *ret); /* -ENOENT; origin_clear() */
+int store_origin_set_sha256(struct store *s, int64_t id, const uint8_t sha256[32]);
 
 /* Rows. @epoch is EPOCH_LIVE or a past epoch; absence is 0 with ret->ino == 0 (nodes) or ret->born == 0 (names). */
 
@@ -148,7 +158,7 @@ int store_name_drop(struct store *s, uint64_t parent, const char *name);
 /* store_names() - all names of a directory, whiteouts too, with their nodes (node->ino == 0 for a whiteout), sorted by name. */
 typedef int (*store_names_fn)(const struct name_row *name, const struct node_row *node, void *user);
 int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user);
-/* store_count_changes() - live names that have a version newer than the start, roughly the number of changed paths. */
+/* store_count_names() - names that have a row at @epoch. An upper bound of the changed paths: anchors are among them. */
 int store_count_names(struct store *s, int64_t epoch, uint64_t *ret);
 
 /*

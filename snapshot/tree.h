@@ -34,14 +34,19 @@ struct entry {
 };
 
 void entry_free(struct entry *e);
-typedef struct entry entry; /* for g_autoptr() only */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(entry, entry_free)
+typedef struct entry entry_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(entry_t, entry_free)
 
 /* tree_open() - @epoch: a past epoch, EPOCH_LIVE, or TREE_LOWER. Borrows @s and @l, which outlive it. */
 struct tree *tree_open(struct store *s, struct lower *l, int64_t epoch);
 void tree_close(struct tree *t);
-typedef struct tree tree;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(tree, tree_close)
+typedef struct tree tree_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(tree_t, tree_close)
+
+struct store *tree_store(struct tree *t);
+struct lower *tree_lower(struct tree *t);
+/* path_join() - "a" and "b" give "a/b", "" and "b" give "b"; caller frees. */
+char *path_join(const char *dir, const char *name);
 
 int tree_root(struct tree *t, struct entry **ret);
 /* tree_lookup() - 0 with NULL for a name that is not there. */
@@ -59,8 +64,8 @@ struct tree_file;
 int tree_file_open(struct tree *t, const struct entry *e, struct tree_file **ret);
 ssize_t tree_file_read(struct tree_file *f, void *buf, size_t size, uint64_t offset);
 void tree_file_close(struct tree_file *f);
-typedef struct tree_file tree_file;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(tree_file, tree_file_close)
+typedef struct tree_file tree_file_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(tree_file_t, tree_file_close)
 
 /* tree_hash() - SHA-256 of a regular file's bytes. */
 int tree_hash(struct tree *t, const struct entry *e, uint8_t ret[32]);

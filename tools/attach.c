@@ -75,7 +75,7 @@ static bool attach_lower(struct attached *a, GError **error)
 static bool attach(struct attached *a, enum attach_mode mode, GError **error)
 {
 	if (a->sandbox->problem) {
-		g_autoptr(store) s = store_open(a->sandbox->dir, STORE_READ, error);
+		g_autoptr(store_t) s = store_open(a->sandbox->dir, STORE_READ, error);
 
 		if (s)
 			tool_error(error, EXIT_INTERNAL, a->sandbox->dir, "%s", a->sandbox->problem);
@@ -284,8 +284,8 @@ bool attached_changes(struct attached *a, struct tree *from, struct tree *to, ch
 
 bool attached_count_changes(struct attached *a, uint64_t *ret, GError **error)
 {
-	g_autoptr(tree) from = tree_open(a->store, a->lower, TREE_LOWER);
-	g_autoptr(tree) to = tree_open(a->store, a->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(a->store, a->lower, TREE_LOWER);
+	g_autoptr(tree_t) to = tree_open(a->store, a->lower, EPOCH_LIVE);
 	g_autoptr(GPtrArray) changes = NULL;
 
 	if (!attached_changes(a, from, to, NULL, true, &changes, error))
@@ -296,7 +296,7 @@ bool attached_count_changes(struct attached *a, uint64_t *ret, GError **error)
 
 static int exists_in(struct tree *t, const char *path)
 {
-	g_autoptr(entry) e = NULL;
+	g_autoptr(entry_t) e = NULL;
 	int r = tree_lookup_path(t, path, &e);
 
 	return r < 0 ? r : e != NULL;

@@ -44,8 +44,8 @@ struct attached *attached_open(const char *target, enum attach_mode mode, GError
 /* attached_open_sandbox() - the same for a sandbox found already; takes @s, also on failure. */
 struct attached *attached_open_sandbox(struct sandbox *s, enum attach_mode mode, GError **error);
 void attached_close(struct attached *a);
-typedef struct attached attached_auto; /* for g_autoptr() only */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(attached_auto, attached_close)
+typedef struct attached attached_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(attached_t, attached_close)
 
 /*
  * attached_lock_commits() - one at a time: commit, rollback and what an interrupted commit left to do. Waits a little, then EXIT_BUSY. First

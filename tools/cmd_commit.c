@@ -26,7 +26,7 @@ struct commit {
 	char *digest;
 	struct apply_result result;
 };
-typedef struct commit commit_auto; /* for g_auto() only */
+typedef struct commit commit_t; /* for g_auto() only */
 
 static void commit_clear(struct commit *c)
 {
@@ -39,7 +39,7 @@ static void commit_clear(struct commit *c)
 	g_free(c->expect);
 	g_free(c->digest);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_auto, commit_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_t, commit_clear)
 
 static bool find_changes(struct commit *c, struct invocation *inv, GError **error)
 {
@@ -182,7 +182,7 @@ static bool do_commit(struct commit *c, GError **error)
 
 int cmd_commit(struct invocation *inv, GError **error)
 {
-	g_auto(commit_auto) c = { 0 };
+	g_auto(commit_t) c = { 0 };
 	const GOptionEntry options[] = {
 		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &c.dry_run, "Only show what would be written, and conflicts", NULL },
 		{ "yes", 'y', 0, G_OPTION_ARG_NONE, &c.yes, "Do not ask", NULL },

@@ -56,7 +56,7 @@ static unsigned count_own_snapshots(struct store *s)
 static bool check_contents(const struct sandbox *s, GError **error)
 {
 	g_autoptr(GError) failure = NULL;
-	g_autoptr(attached_auto) a = attached_open(s->name, ATTACH_READ, &failure);
+	g_autoptr(attached_t) a = attached_open(s->name, ATTACH_READ, &failure);
 	uint64_t changes;
 	unsigned snapshots;
 
@@ -107,7 +107,7 @@ int cmd_destroy(struct invocation *inv, GError **error)
 		.max_args = 1,
 		.json = true,
 	};
-	g_autoptr(sandbox_auto) s = NULL;
+	g_autoptr(sandbox_t) s = NULL;
 
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;

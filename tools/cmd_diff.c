@@ -18,7 +18,7 @@ struct diff {
 	char **paths;
 	GPtrArray *changes;
 };
-typedef struct diff diff_auto; /* for g_auto() only */
+typedef struct diff diff_t; /* for g_auto() only */
 
 static void diff_clear(struct diff *d)
 {
@@ -30,7 +30,7 @@ static void diff_clear(struct diff *d)
 	g_free(d->from_name);
 	g_free(d->to_name);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(diff_auto, diff_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(diff_t, diff_clear)
 
 static bool check_formats(const struct diff *d, bool json, GError **error)
 {
@@ -135,7 +135,7 @@ static bool print_changes(struct diff *d, bool json, GError **error)
 
 int cmd_diff(struct invocation *inv, GError **error)
 {
-	g_auto(diff_auto) d = { 0 };
+	g_auto(diff_t) d = { 0 };
 	const GOptionEntry options[] = {
 		{ "from", 0, 0, G_OPTION_ARG_FILENAME, &d.from_name, "Compare with this snapshot instead of the workspace", "SNAPSHOT" },
 		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &d.to_name, "Show this snapshot instead of the view as it is now", "SNAPSHOT" },

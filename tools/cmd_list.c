@@ -13,7 +13,7 @@
 /* -1 when it cannot be told: a list must not fail because one workspace is gone. */
 static int64_t count_changes(const struct sandbox *s)
 {
-	g_autoptr(attached_auto) a = attached_open(s->name, ATTACH_READ, NULL);
+	g_autoptr(attached_t) a = attached_open(s->name, ATTACH_READ, NULL);
 	uint64_t changes;
 
 	return a && attached_count_changes(a, &changes, NULL) ? (int64_t)changes : -1;

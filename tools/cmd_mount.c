@@ -24,7 +24,7 @@ struct options {
 	char **given; /* each -o */
 	GString *extra;
 };
-typedef struct options options_auto; /* for g_auto() only */
+typedef struct options options_t; /* for g_auto() only */
 
 static void options_clear(struct options *o)
 {
@@ -34,7 +34,7 @@ static void options_clear(struct options *o)
 	if (o->extra)
 		g_string_free(o->extra, TRUE);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(options_auto, options_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(options_t, options_clear)
 
 static void take_option(struct options *o, const char *option, bool helper)
 {
@@ -95,7 +95,7 @@ static void announce(const struct mounted *m, void *user)
 
 int cmd_mount(struct invocation *inv, GError **error)
 {
-	g_auto(options_auto) o = { 0 };
+	g_auto(options_t) o = { 0 };
 	gboolean fresh = FALSE, foreground = FALSE, debug = FALSE;
 	struct mount_request request = { 0 };
 	const GOptionEntry entries[] = {
@@ -141,7 +141,7 @@ static void announce_nothing(const struct mounted *m, void *user)
 
 int cmd_mount_helper(struct invocation *inv, GError **error)
 {
-	g_auto(options_auto) o = { 0 };
+	g_auto(options_t) o = { 0 };
 	gboolean fake = FALSE, sloppy = FALSE, no_table = FALSE;
 	g_autofree char *type = NULL;
 	g_autofree char *space = NULL;

@@ -28,7 +28,7 @@ struct rollback {
 	char *undo;         /* the automatic snapshot */
 	uint64_t names, nodes;
 };
-typedef struct rollback rollback_auto; /* for g_auto() only */
+typedef struct rollback rollback_t; /* for g_auto() only */
 
 static void rollback_clear(struct rollback *r)
 {
@@ -38,14 +38,14 @@ static void rollback_clear(struct rollback *r)
 	g_free(r->to_name);
 	g_free(r->undo);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(rollback_auto, rollback_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(rollback_t, rollback_clear)
 
 /* What was changed since the target, with scratch paths: a rollback takes those back as well. */
 static bool find_changes(struct rollback *r, GError **error)
 {
 	struct attached *a = r->attached;
-	g_autoptr(tree) from = NULL;
-	g_autoptr(tree) to = NULL;
+	g_autoptr(tree_t) from = NULL;
+	g_autoptr(tree_t) to = NULL;
 	int64_t now;
 
 	if (r->to_name && !attached_epoch(a, r->to_name, &r->to, error))
@@ -181,7 +181,7 @@ static bool do_rollback(struct rollback *r, GError **error)
 
 int cmd_rollback(struct invocation *inv, GError **error)
 {
-	g_auto(rollback_auto) r = { 0 };
+	g_auto(rollback_t) r = { 0 };
 	const GOptionEntry options[] = {
 		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &r.to_name, "Go back to this snapshot instead of the start", "SNAPSHOT" },
 		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &r.dry_run, "Only show what would be taken back", NULL },

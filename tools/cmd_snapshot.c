@@ -56,7 +56,7 @@ static int print_done(struct invocation *inv, const struct attached *a, const ch
 
 static int snapshot_create(struct invocation *inv, const char *name, const char *target, GError **error)
 {
-	g_autoptr(attached_auto) a = NULL;
+	g_autoptr(attached_t) a = NULL;
 	g_autoptr(GVariant) answer = NULL;
 
 	if (!check_new_name(name, error))
@@ -70,7 +70,7 @@ static int snapshot_create(struct invocation *inv, const char *name, const char 
 
 static int snapshot_delete(struct invocation *inv, const char *name, const char *target, GError **error)
 {
-	g_autoptr(attached_auto) a = attached_open(target, ATTACH_CONTROL, error);
+	g_autoptr(attached_t) a = attached_open(target, ATTACH_CONTROL, error);
 	g_autoptr(GVariant) answer = NULL;
 	int64_t epoch;
 
@@ -84,7 +84,7 @@ static int snapshot_delete(struct invocation *inv, const char *name, const char 
 
 static int snapshot_list(struct invocation *inv, const char *target, GError **error)
 {
-	g_autoptr(attached_auto) a = attached_open(target, ATTACH_READ, error);
+	g_autoptr(attached_t) a = attached_open(target, ATTACH_READ, error);
 	g_autoptr(GPtrArray) all = NULL;
 	int r;
 

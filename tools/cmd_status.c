@@ -15,7 +15,7 @@
 #include "tools/sandbox.h"
 #include "tools/snapshots.h"
 
-typedef struct status status_auto; /* for g_auto() only */
+typedef struct status status_t; /* for g_auto() only */
 struct status {
 	const struct sandbox *sandbox;
 	int32_t pid; /* 0 = not served */
@@ -28,7 +28,7 @@ static void status_clear(struct status *s)
 {
 	g_clear_pointer(&s->snapshots, g_ptr_array_unref);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(status_auto, status_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(status_t, status_clear)
 
 /* What the store takes on the disk, two levels deep is all there is. */
 static uint64_t disk_use(int dirfd, const char *name, int depth)
@@ -146,8 +146,8 @@ int cmd_status(struct invocation *inv, GError **error)
 		.max_args = 1,
 		.json = true,
 	};
-	g_autoptr(attached_auto) a = NULL;
-	g_auto(status_auto) status = { 0 };
+	g_autoptr(attached_t) a = NULL;
+	g_auto(status_t) status = { 0 };
 
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "fs/control.h"
 #include "fs/mount.h"
 #include "tools/attach.h"
 #include "tools/command.h"
@@ -40,33 +39,23 @@ static void remove_default_mountpoint(const struct sandbox *s)
 		g_rmdir(parent);
 }
 
-/* Mounted where we cannot see it (another mount namespace): its process is asked. */
-static bool unmount_elsewhere(const struct sandbox *s, GError **error)
-{
-	struct control *control = sandbox_connect(s, error);
-	g_autoptr(GVariant) none = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
-	g_autoptr(GVariant) answer = control ? control_call(control, "unmount", none, error) : NULL;
-
-	g_clear_pointer(&control, control_close);
-	return answer != NULL;
-}
-
 static bool unmount(const struct sandbox *s, GError **error)
 {
-	bool ok = true;
-
-	if (s->mounted)
-		ok = mount_unmount(s->mountpoint, error);
-	else if (s->live)
-		ok = unmount_elsewhere(s, error);
-	else if (!sandbox_is_locked(s->dir))
-		tool_error(error, EXIT_NOT_FOUND, s->name, "sandbox %s is not mounted", s->name), ok = false;
-	return ok && wait_until_gone(s, error);
+	if (!s->mounted && s->live) {
+		tool_error(error, EXIT_BUSY, s->name, "sandbox %s is mounted at %s in another mount namespace; unmount it there", s->name,
+			   s->mountpoint);
+		return false;
+	}
+	if (!s->mounted && !sandbox_is_locked(s->dir)) {
+		tool_error(error, EXIT_NOT_FOUND, s->name, "sandbox %s is not mounted", s->name);
+		return false;
+	}
+	return (!s->mounted || mount_unmount(s->mountpoint, error)) && wait_until_gone(s, error);
 }
 
 static void report(struct invocation *inv, const struct sandbox *s)
 {
-	g_autoptr(attached_auto) a = attached_open(s->name, ATTACH_READ, NULL);
+	g_autoptr(attached_t) a = attached_open(s->name, ATTACH_READ, NULL);
 	uint64_t changes;
 	bool counted = a && attached_count_changes(a, &changes, NULL);
 	g_autofree char *count = counted ? g_strdup_printf("%" PRIu64, changes) : g_strdup("unknown");
@@ -93,7 +82,7 @@ int cmd_umount(struct invocation *inv, GError **error)
 		.max_args = 1,
 		.json = true,
 	};
-	g_autoptr(sandbox_auto) s = NULL;
+	g_autoptr(sandbox_t) s = NULL;
 
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;

@@ -26,14 +26,14 @@ struct answer {
 	struct policy_reason reason;
 	const struct operation *operation; /* NULL = not asked for */
 };
-typedef struct answer answer_auto; /* for g_auto() only */
+typedef struct answer answer_t; /* for g_auto() only */
 
 static void answer_clear(struct answer *a)
 {
 	g_free(a->path);
 	g_free(a->lower);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(answer_auto, answer_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(answer_t, answer_clear)
 
 static bool find_operation(const char *name, const struct operation **ret, GError **error)
 {
@@ -65,8 +65,8 @@ static const char *refusal(const struct answer *a)
 /* The verdict sticks to the object, so it is asked for both: the path it has and the path it came from. */
 static bool explain(struct attached *a, const char *path, bool is_dir, struct answer *ret, GError **error)
 {
-	g_autoptr(tree) live = tree_open(a->store, a->lower, EPOCH_LIVE);
-	g_autoptr(entry) e = NULL;
+	g_autoptr(tree_t) live = tree_open(a->store, a->lower, EPOCH_LIVE);
+	g_autoptr(entry_t) e = NULL;
 	struct policy_reason other;
 	int r = tree_lookup_path(live, path, &e);
 
@@ -156,10 +156,10 @@ int cmd_why(struct invocation *inv, GError **error)
 		.max_args = 2,
 		.json = true,
 	};
-	g_autoptr(attached_auto) a = NULL;
+	g_autoptr(attached_t) a = NULL;
 	g_autofree char *cwd = g_get_current_dir();
 	g_autofree char *path = NULL;
-	g_auto(answer_auto) answer = { 0 };
+	g_auto(answer_t) answer = { 0 };
 
 	if (!command_parse(inv, &syntax, error) || !find_operation(operation, &answer.operation, error))
 		return EXIT_DONE;

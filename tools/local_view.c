@@ -15,8 +15,8 @@ struct local_view {
 
 struct local_view *local_view_open(const struct sandbox *s, GError **error)
 {
-	g_autoptr(store) index = store_open(s->dir, STORE_WRITE, error);
-	g_autoptr(lower) workspace = NULL;
+	g_autoptr(store_t) index = store_open(s->dir, STORE_WRITE, error);
+	g_autoptr(lower_t) workspace = NULL;
 	struct policy *policy;
 	struct local_view *v;
 

@@ -38,7 +38,7 @@ struct in_force {
 	char *profile;
 	char *path;
 };
-typedef struct in_force in_force_auto; /* for g_auto() only */
+typedef struct in_force in_force_t; /* for g_auto() only */
 
 static void in_force_clear(struct in_force *f)
 {
@@ -46,7 +46,7 @@ static void in_force_clear(struct in_force *f)
 	g_free(f->profile);
 	g_free(f->path);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(in_force_auto, in_force_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(in_force_t, in_force_clear)
 
 /* One mount being prepared. */
 struct plan {
@@ -61,7 +61,7 @@ struct plan {
 	struct in_force after;
 	bool made_mountpoint;
 };
-typedef struct plan plan_auto; /* for g_auto() only */
+typedef struct plan plan_t; /* for g_auto() only */
 
 static void plan_clear(struct plan *p)
 {
@@ -74,7 +74,7 @@ static void plan_clear(struct plan *p)
 	in_force_clear(&p->before);
 	in_force_clear(&p->after);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(plan_auto, plan_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(plan_t, plan_clear)
 
 /* The workspace */
 
@@ -176,7 +176,7 @@ static bool check_existing(const struct plan *p, GError **error)
 	const struct sandbox *s = p->existing;
 
 	if (s->problem) {
-		g_autoptr(store) index = store_open(s->dir, STORE_READ, error);
+		g_autoptr(store_t) index = store_open(s->dir, STORE_READ, error);
 
 		if (index)
 			tool_error(error, EXIT_INTERNAL, s->dir, "%s", s->problem);
@@ -444,7 +444,7 @@ static struct store *open_store(const struct plan *p, GError **error)
 
 static bool prepare_store(const struct plan *p, GError **error)
 {
-	g_autoptr(store) s = open_store(p, error);
+	g_autoptr(store_t) s = open_store(p, error);
 
 	return s && put_policy(s, &p->after, error) && put(s, "mountpoint", p->what.mountpoint, error) &&
 	       put(s, "socket", p->socket, error);
@@ -453,7 +453,7 @@ static bool prepare_store(const struct plan *p, GError **error)
 /* A commit that was killed half-way is finished before anybody sees the workspace through a view. */
 static bool finish_commits(const struct plan *p, GError **error)
 {
-	g_autoptr(attached_auto) a = p->existing ? attached_open(p->what.name, ATTACH_CONTROL, error) : NULL;
+	g_autoptr(attached_t) a = p->existing ? attached_open(p->what.name, ATTACH_CONTROL, error) : NULL;
 
 	return !p->existing || (a && attached_recover(a, error));
 }
@@ -469,7 +469,7 @@ static bool prepare_mountpoint(struct plan *p, GError **error)
 /* Back to how it was before the call. */
 static void undo(struct plan *p)
 {
-	g_autoptr(store) s = NULL;
+	g_autoptr(store_t) s = NULL;
 
 	if (p->made_mountpoint && g_rmdir(p->what.mountpoint) == 0) {
 		g_autofree char *parent = g_path_get_dirname(p->what.mountpoint);
@@ -516,7 +516,7 @@ static bool check(struct plan *p, GError **error)
 
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error)
 {
-	g_auto(plan_auto) p = { .request = request };
+	g_auto(plan_t) p = { .request = request };
 
 	p.state = paths_state_dir(error);
 	p.runtime = p.state ? paths_runtime_dir(error) : NULL;

@@ -31,8 +31,8 @@ struct mounted {
 	bool resumed;
 };
 void mounted_clear(struct mounted *m);
-typedef struct mounted mounted_auto; /* for g_auto() only */
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(mounted_auto, mounted_clear)
+typedef struct mounted mounted_t; /* for g_auto() only */
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(mounted_t, mounted_clear)
 
 /*
  * mounting_run() - returns when the view answers; with ->foreground when it was unmounted. @announce is called with what is to be mounted

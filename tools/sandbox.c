@@ -82,7 +82,7 @@ bool sandbox_is_locked(const char *dir)
 static void sandbox_read(struct sandbox *s)
 {
 	g_autoptr(GError) error = NULL;
-	g_autoptr(store) index = store_open(s->dir, STORE_READ, &error);
+	g_autoptr(store_t) index = store_open(s->dir, STORE_READ, &error);
 
 	if (!index) {
 		s->problem = g_strdup(error->message);

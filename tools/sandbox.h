@@ -31,8 +31,8 @@ struct sandbox {
 };
 
 void sandbox_free(struct sandbox *s);
-typedef struct sandbox sandbox_auto; /* for g_autoptr() only */
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(sandbox_auto, sandbox_free)
+typedef struct sandbox sandbox_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(sandbox_t, sandbox_free)
 
 #define SANDBOX_NAME_MAX 64
 bool sandbox_name_is_valid(const char *name);

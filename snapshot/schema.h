@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* schema - the tables of store.db and the steps from one version to the next. PRAGMA user_version holds the version. */
+
+#include "snapshot/db.h"
+
+#define SCHEMA_VERSION 1
+
+/* schema_upgrade() - creates or migrates, in one transaction. -EPROTO for a database of a newer version. */
+int schema_upgrade(struct db *db);
+/* schema_check() - for a reader: -EPROTO unless the version is ours. */
+int schema_check(struct db *db, int64_t *ret_version);

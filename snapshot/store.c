@@ -1,0 +1,764 @@
+/* SPDX-License-Identifier: MIT */
+#include "snapshot/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "snapshot/schema.h"
+#include "snapshot/store_private.h"
+
+G_DEFINE_QUARK(sbxfs-store-error-quark, store_error)
+
+struct store {
+	char *dir;
+	int objects_fd;
+	int lock_fd; /* -1 for a reader */
+	int wal_fd;  /* for store_sync(); -1 until the log is there */
+	struct db *db;
+	struct db *checkpoint_db; /* opened by the first store_checkpoint() */
+	int64_t epoch;
+	uint64_t next_ino;
+	/* for store_abort() */
+	int64_t epoch_before;
+};
+
+void node_row_attr(const struct node_row *n, const struct attr *lower, struct attr *ret)
+{
+	*ret = n->attr;
+	if (!lower)
+		return;
+	if (!(n->flags & NODE_OWN_ATTR)) {
+		ret->mode = lower->mode;
+		ret->uid = lower->uid;
+		ret->gid = lower->gid;
+	}
+	if (n->content == 0) {
+		ret->size = lower->size;
+		ret->blocks = lower->blocks;
+		ret->rdev = lower->rdev;
+		ret->ctime = MAX(n->attr.ctime, lower->ctime);
+		if (!(n->flags & NODE_OWN_TIMES)) {
+			ret->atime = lower->atime;
+			ret->mtime = lower->mtime;
+		}
+	}
+}
+
+void origin_clear(struct origin *o)
+{
+	g_free(o->path);
+	*o = (struct origin){ 0 };
+}
+
+void node_row_clear(struct node_row *n)
+{
+	g_free(n->target);
+	g_clear_pointer(&n->xattrs, g_bytes_unref);
+	*n = (struct node_row){ 0 };
+}
+
+void name_row_clear(struct name_row *n)
+{
+	g_free(n->name);
+	*n = (struct name_row){ 0 };
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	g_free(s->name);
+	g_free(s);
+}
+
+struct db *store_db(struct store *s)
+{
+	return s->db;
+}
+
+/* Life */
+
+static void *store_fail(struct store *s, GError **error, int code, const char *what, int r)
+{
+	g_set_error(error, STORE_ERROR, code, "store %s: %s: %s", s->dir, what,
+		    s->db && r != -ENOENT && r != -EPROTO ? db_message(s->db) : g_strerror(-r));
+	store_close(s);
+	return NULL;
+}
+
+static int store_load(struct store *s)
+{
+	g_autofree char *epoch = store_get(s, "epoch");
+	struct db_query *q;
+	int r;
+
+	if (!epoch)
+		return -EUCLEAN;
+	s->epoch = g_ascii_strtoll(epoch, NULL, 10);
+	q = db_query(s->db, "SELECT max(ino) FROM node");
+	r = db_step(q);
+	if (r < 0)
+		return r;
+	s->next_ino = MAX((uint64_t)db_int(q, 0) + 1, FIRST_OWN_INO);
+	db_done(q);
+	return 0;
+}
+
+static bool store_take_lock(struct store *s, GError **error)
+{
+	g_autofree char *path = g_build_filename(s->dir, "lock", NULL);
+	g_autofree char *pid = g_strdup_printf("%d\n", (int)getpid());
+
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0) {
+		g_set_error(error, STORE_ERROR, STORE_ERROR_FAILED, "store %s: lock: %s", s->dir, g_strerror(errno));
+		return false;
+	}
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "store %s is in use by another process", s->dir);
+		return false;
+	}
+	/* Only a hint for people; who serves the store is told by the lock. */
+	if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, pid, strlen(pid), 0) < 0)
+		g_debug("lock file not filled in");
+	return true;
+}
+
+static struct store *store_new(const char *dir)
+{
+	struct store *s = g_new0(struct store, 1);
+
+	s->dir = g_canonicalize_filename(dir, NULL);
+	s->objects_fd = s->lock_fd = s->wal_fd = -1;
+	return s;
+}
+
+static struct store *store_open_files(struct store *s, enum store_mode mode, bool create, GError **error)
+{
+	g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
+	g_autofree char *objects = g_build_filename(s->dir, "objects", NULL);
+	int64_t version;
+	int r;
+
+	if (mode == STORE_WRITE && !store_take_lock(s, error)) {
+		store_close(s);
+		return NULL;
+	}
+	r = db_open(path, create, mode == STORE_READ, &s->db);
+	if (r < 0)
+		return store_fail(s, error, r == -ENOENT ? STORE_ERROR_NOT_FOUND : STORE_ERROR_FAILED, "store.db", r);
+	r = mode == STORE_WRITE ? schema_upgrade(s->db) : schema_check(s->db, &version);
+	if (r == -EPROTO) {
+		g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
+			    "store %s was written by a newer sbxfs (its schema is not version %d): use that sbxfs, or destroy the sandbox",
+			    s->dir, SCHEMA_VERSION);
+		store_close(s);
+		return NULL;
+	}
+	if (r == 0)
+		r = store_load(s);
+	if (r < 0)
+		return store_fail(s, error, r == -ENOSPC ? STORE_ERROR_NO_SPACE : STORE_ERROR_FAILED, "store.db", r);
+	s->objects_fd = open(objects, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->objects_fd < 0)
+		return store_fail(s, error, STORE_ERROR_FAILED, "objects", -errno);
+	return s;
+}
+
+struct store *store_create(const char *dir, const char *workspace, GError **error)
+{
+	struct store *s = store_new(dir);
+	g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
+	g_autofree char *objects = g_build_filename(s->dir, "objects", NULL);
+	int r;
+
+	if (g_mkdir_with_parents(s->dir, 0700) < 0 || g_mkdir_with_parents(objects, 0700) < 0)
+		return store_fail(s, error, STORE_ERROR_FAILED, "mkdir", -errno);
+	if (g_file_test(path, G_FILE_TEST_EXISTS)) {
+		g_set_error(error, STORE_ERROR, STORE_ERROR_EXISTS, "store %s exists already", s->dir);
+		store_close(s);
+		return NULL;
+	}
+	s = store_open_files(s, STORE_WRITE, true, error);
+	if (!s)
+		return NULL;
+	r = store_set(s, "workspace", workspace);
+	if (r < 0)
+		return store_fail(s, error, STORE_ERROR_FAILED, "settings", r);
+	return s;
+}
+
+/* What a crash left: nodes that only open descriptors still held. Their contents go with them when no snapshot has them. */
+static int store_drop_orphans(struct store *s)
+{
+	return db_exec(s->db, "DELETE FROM node WHERE died = 9223372036854775807 AND nlink = 0 AND ino != 1");
+}
+
+struct store *store_open(const char *dir, enum store_mode mode, GError **error)
+{
+	struct store *s = store_new(dir);
+	int r;
+
+	if (!g_file_test(s->dir, G_FILE_TEST_IS_DIR)) {
+		g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND, "no store at %s", s->dir);
+		store_close(s);
+		return NULL;
+	}
+	s = store_open_files(s, mode, false, error);
+	if (s && mode == STORE_WRITE) {
+		r = store_drop_orphans(s);
+		if (r < 0 && r != -ENOSPC)
+			return store_fail(s, error, STORE_ERROR_FAILED, "store.db", r);
+	}
+	return s;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	db_close(s->checkpoint_db);
+	db_close(s->db);
+	if (s->objects_fd >= 0)
+		close(s->objects_fd);
+	if (s->wal_fd >= 0)
+		close(s->wal_fd);
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	g_free(s->dir);
+	g_free(s);
+}
+
+const char *store_dir(const struct store *s)
+{
+	return s->dir;
+}
+
+int store_objects_fd(const struct store *s)
+{
+	return s->objects_fd;
+}
+
+char *store_get(struct store *s, const char *key)
+{
+	struct db_query *q = db_query(s->db, "SELECT value FROM setting WHERE key = ?");
+	char *value = NULL;
+
+	db_bind_text(q, 0, key);
+	if (db_step(q) > 0) {
+		value = g_strdup(db_text(q, 0));
+		db_done(q);
+	}
+	return value;
+}
+
+int store_set(struct store *s, const char *key, const char *value)
+{
+	struct db_query *q = db_query(s->db, "INSERT INTO setting VALUES (?, ?) "
+					     "ON CONFLICT (key) DO UPDATE SET value = excluded.value");
+
+	db_bind_text(q, 0, key);
+	db_bind_text(q, 1, value);
+	return db_run(q);
+}
+
+/* Transactions */
+
+int store_begin(struct store *s)
+{
+	s->epoch_before = s->epoch;
+	return db_run(db_query(s->db, "BEGIN IMMEDIATE"));
+}
+
+int store_commit(struct store *s)
+{
+	int r = db_run(db_query(s->db, "COMMIT"));
+
+	if (r < 0)
+		store_abort(s);
+	return r;
+}
+
+void store_abort(struct store *s)
+{
+	/* A full disk may have ended the transaction already; then this says so, and that is all right. */
+	db_run(db_query(s->db, "ROLLBACK"));
+	s->epoch = s->epoch_before;
+}
+
+int store_sync(struct store *s)
+{
+	/*
+	 * In WAL mode with synchronous = NORMAL a commit is in the log but not yet on the disk; a checkpoint syncs the log before it
+	 * empties it. So syncing the log is what is left to do, and it needs neither the connection nor its lock.
+	 */
+	if (s->wal_fd < 0) {
+		g_autofree char *path = g_build_filename(s->dir, "store.db-wal", NULL);
+		int fd = open(path, O_RDONLY | O_CLOEXEC), expected = -1;
+
+		if (fd < 0)
+			return errno == ENOENT ? 0 : -errno;
+		if (!__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			close(fd);
+	}
+	return fdatasync(s->wal_fd) < 0 ? -errno : 0;
+}
+
+int store_checkpoint(struct store *s)
+{
+	int r = 0;
+
+	if (!s->checkpoint_db) {
+		g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
+
+		r = db_open(path, false, false, &s->checkpoint_db);
+	}
+	return r < 0 ? r : db_checkpoint(s->checkpoint_db, false);
+}
+
+/* Epochs and snapshots */
+
+int64_t store_epoch(const struct store *s)
+{
+	return s->epoch;
+}
+
+int store_epoch_next(struct store *s, int64_t *ret_epoch)
+{
+	g_autofree char *value = g_strdup_printf("%" G_GINT64_FORMAT, s->epoch + 1);
+	int r = store_set(s, "epoch", value);
+
+	if (r == 0)
+		*ret_epoch = s->epoch++;
+	return r;
+}
+
+int store_snapshot_create(struct store *s, const char *name, int64_t *ret_epoch)
+{
+	struct db_query *q = db_query(s->db, "INSERT INTO snapshot (name, epoch, time) VALUES (?, ?, ?)");
+	int r;
+
+	db_bind_text(q, 0, name);
+	db_bind_int(q, 1, s->epoch);
+	db_bind_int(q, 2, nsec_now());
+	r = db_run(q);
+	return r < 0 ? r : store_epoch_next(s, ret_epoch);
+}
+
+int store_snapshot_delete(struct store *s, const char *name)
+{
+	struct db_query *q = db_query(s->db, "DELETE FROM snapshot WHERE name = ?");
+	int64_t epoch;
+	int r = store_snapshot_find(s, name, &epoch);
+
+	if (r < 0)
+		return r;
+	db_bind_text(q, 0, name);
+	return db_run(q);
+}
+
+int store_snapshot_find(struct store *s, const char *name, int64_t *ret_epoch)
+{
+	struct db_query *q = db_query(s->db, "SELECT epoch FROM snapshot WHERE name = ?");
+	int r;
+
+	db_bind_text(q, 0, name);
+	r = db_step(q);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	*ret_epoch = db_int(q, 0);
+	db_done(q);
+	return 0;
+}
+
+int store_snapshot_list(struct store *s, GPtrArray **ret)
+{
+	struct db_query *q = db_query(s->db, "SELECT id, name, epoch, time FROM snapshot ORDER BY id");
+	g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func((GDestroyNotify)snapshot_free);
+	int r;
+
+	while ((r = db_step(q)) > 0) {
+		struct snapshot *snapshot = g_new0(struct snapshot, 1);
+
+		snapshot->id = db_int(q, 0);
+		snapshot->name = g_strdup(db_text(q, 1));
+		snapshot->epoch = db_int(q, 2);
+		snapshot->time = db_int(q, 3);
+		g_ptr_array_add(list, snapshot);
+	}
+	if (r == 0)
+		*ret = g_steal_pointer(&list);
+	return r;
+}
+
+/* Origins */
+
+int store_origin_add(struct store *s, struct origin *o)
+{
+	struct db_query *q = db_query(s->db, "INSERT INTO origin (path, dev, ino, btime, mode, uid, gid, nlink, rdev, size, mtime, "
+					     "ctime, seen, sha256) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	const struct fingerprint *p = &o->print;
+	int i = 0, r;
+
+	db_bind_blob(q, i++, o->path, strlen(o->path));
+	db_bind_int(q, i++, p->dev);
+	db_bind_int(q, i++, p->ino);
+	db_bind_int(q, i++, p->btime);
+	db_bind_int(q, i++, p->attr.mode);
+	db_bind_int(q, i++, p->attr.uid);
+	db_bind_int(q, i++, p->attr.gid);
+	db_bind_int(q, i++, p->attr.nlink);
+	db_bind_int(q, i++, p->attr.rdev);
+	db_bind_int(q, i++, p->attr.size);
+	db_bind_int(q, i++, p->attr.mtime);
+	db_bind_int(q, i++, p->attr.ctime);
+	db_bind_int(q, i++, o->seen);
+	if (o->has_sha256)
+		db_bind_blob(q, i++, o->sha256, sizeof(o->sha256));
+	r = db_run(q);
+	if (r == 0)
+		o->id = db_last_id(s->db);
+	return r;
+}
+
+static char *db_path(struct db_query *q, int i)
+{
+	size_t size;
+	const char *data = db_blob(q, i, &size);
+
+	return g_strndup(data ? data : "", size);
+}
+
+int store_origin_get(struct store *s, int64_t id, struct origin *ret)
+{
+	struct db_query *q = db_query(s->db, "SELECT path, dev, ino, btime, mode, uid, gid, nlink, rdev, size, mtime, ctime, seen, "
+					     "sha256 FROM origin WHERE id = ?");
+	const void *sha256;
+	size_t size;
+	int r;
+
+	db_bind_int(q, 0, id);
+	r = db_step(q);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	*ret = (struct origin){
+		.id = id,
+		.path = db_path(q, 0),
+		.print = { .dev = db_int(q, 1), .ino = db_int(q, 2), .btime = db_int(q, 3),
+			   .attr = { .mode = db_int(q, 4), .uid = db_int(q, 5), .gid = db_int(q, 6), .nlink = db_int(q, 7),
+				     .rdev = db_int(q, 8), .size = db_int(q, 9), .mtime = db_int(q, 10),
+				     .ctime = db_int(q, 11) } },
+		.seen = db_int(q, 12),
+	};
+	sha256 = db_blob(q, 13, &size);
+	ret->has_sha256 = size == sizeof(ret->sha256);
+	if (ret->has_sha256)
+		memcpy(ret->sha256, sha256, size);
+	db_done(q);
+	return 0;
+}
+
+int store_origin_set_sha256(struct store *s, int64_t id, const uint8_t sha256[32])
+{
+	struct db_query *q = db_query(s->db, "UPDATE origin SET sha256 = ? WHERE id = ?");
+
+	db_bind_blob(q, 0, sha256, 32);
+	db_bind_int(q, 1, id);
+	return db_run(q);
+}
+
+/* Nodes */
+
+#define NODE_COLUMNS "ino, born, flags, mode, uid, gid, nlink, rdev, size, atime, mtime, ctime, content, origin, target, xattrs"
+
+uint64_t store_new_ino(struct store *s)
+{
+	return s->next_ino++;
+}
+
+/* Reads NODE_COLUMNS from column @i on. */
+static void node_from_query(struct db_query *q, int i, struct node_row *ret)
+{
+	const void *xattrs;
+	size_t size;
+
+	*ret = (struct node_row){
+		.ino = db_int(q, i), .born = db_int(q, i + 1), .flags = db_int(q, i + 2),
+		.attr = { .mode = db_int(q, i + 3), .uid = db_int(q, i + 4), .gid = db_int(q, i + 5), .nlink = db_int(q, i + 6),
+			  .rdev = db_int(q, i + 7), .size = db_int(q, i + 8), .atime = db_int(q, i + 9),
+			  .mtime = db_int(q, i + 10), .ctime = db_int(q, i + 11) },
+		.content = db_int(q, i + 12), .origin = db_int(q, i + 13),
+	};
+	if (!db_is_null(q, i + 14))
+		ret->target = db_path(q, i + 14);
+	xattrs = db_blob(q, i + 15, &size);
+	if (size > 0)
+		ret->xattrs = g_bytes_new(xattrs, size);
+}
+
+int store_node_get(struct store *s, int64_t epoch, uint64_t ino, struct node_row *ret)
+{
+	struct db_query *q = epoch == EPOCH_LIVE ?
+		db_query(s->db, "SELECT " NODE_COLUMNS " FROM node WHERE ino = ?1 AND died = ?2") :
+		db_query(s->db, "SELECT " NODE_COLUMNS " FROM node WHERE ino = ?1 AND born <= ?2 AND died > ?2");
+	int r;
+
+	db_bind_int(q, 0, ino);
+	db_bind_int(q, 1, epoch);
+	r = db_step(q);
+	if (r < 0)
+		return r;
+	*ret = (struct node_row){ 0 };
+	if (r > 0) {
+		node_from_query(q, 0, ret);
+		db_done(q);
+	}
+	return 0;
+}
+
+static int node_bind(struct db_query *q, const struct node_row *n)
+{
+	int i = 0;
+
+	db_bind_int(q, i++, n->flags);
+	db_bind_int(q, i++, n->attr.mode);
+	db_bind_int(q, i++, n->attr.uid);
+	db_bind_int(q, i++, n->attr.gid);
+	db_bind_int(q, i++, n->attr.nlink);
+	db_bind_int(q, i++, n->attr.rdev);
+	db_bind_int(q, i++, n->attr.size);
+	db_bind_int(q, i++, n->attr.atime);
+	db_bind_int(q, i++, n->attr.mtime);
+	db_bind_int(q, i++, n->attr.ctime);
+	db_bind_int(q, i++, n->content);
+	db_bind_int(q, i++, n->origin);
+	if (n->target)
+		db_bind_blob(q, i, n->target, strlen(n->target));
+	i++;
+	if (n->xattrs)
+		db_bind_blob(q, i, g_bytes_get_data(n->xattrs, NULL), g_bytes_get_size(n->xattrs));
+	i++;
+	return i;
+}
+
+static int node_close(struct store *s, uint64_t ino)
+{
+	struct db_query *q = db_query(s->db, "UPDATE node SET died = ?1 WHERE ino = ?2 AND died = ?3");
+
+	db_bind_int(q, 0, s->epoch);
+	db_bind_int(q, 1, ino);
+	db_bind_int(q, 2, EPOCH_LIVE);
+	return db_run(q);
+}
+
+int store_node_put(struct store *s, struct node_row *n)
+{
+	struct db_query *q;
+	int i, r;
+
+	if (n->born == s->epoch) {
+		q = db_query(s->db, "UPDATE node SET flags = ?, mode = ?, uid = ?, gid = ?, nlink = ?, rdev = ?, size = ?, atime = ?, "
+				    "mtime = ?, ctime = ?, content = ?, origin = ?, target = ?, xattrs = ? WHERE ino = ? AND died = ?");
+		i = node_bind(q, n);
+		db_bind_int(q, i++, n->ino);
+		db_bind_int(q, i++, EPOCH_LIVE);
+		return db_run(q);
+	}
+	r = n->born > 0 ? node_close(s, n->ino) : 0;
+	if (r < 0)
+		return r;
+	q = db_query(s->db, "INSERT INTO node (flags, mode, uid, gid, nlink, rdev, size, atime, mtime, ctime, content, origin, target, "
+			    "xattrs, ino, died, born) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	i = node_bind(q, n);
+	db_bind_int(q, i++, n->ino);
+	db_bind_int(q, i++, EPOCH_LIVE);
+	db_bind_int(q, i++, s->epoch);
+	r = db_run(q);
+	if (r == 0)
+		n->born = s->epoch;
+	return r;
+}
+
+int store_node_drop(struct store *s, uint64_t ino)
+{
+	struct db_query *q = db_query(s->db, "DELETE FROM node WHERE ino = ? AND died = ? AND born = ?");
+	int r;
+
+	db_bind_int(q, 0, ino);
+	db_bind_int(q, 1, EPOCH_LIVE);
+	db_bind_int(q, 2, s->epoch);
+	r = db_run(q);
+	return r < 0 ? r : node_close(s, ino);
+}
+
+/* Names */
+
+int store_name_get(struct store *s, int64_t epoch, uint64_t parent, const char *name, struct name_row *ret)
+{
+	struct db_query *q = epoch == EPOCH_LIVE ?
+		db_query(s->db, "SELECT born, ino, covers FROM name WHERE parent = ?1 AND name = ?2 AND died = ?3") :
+		db_query(s->db, "SELECT born, ino, covers FROM name WHERE parent = ?1 AND name = ?2 AND born <= ?3 AND died > ?3");
+	int r;
+
+	db_bind_int(q, 0, parent);
+	db_bind_blob(q, 1, name, strlen(name));
+	db_bind_int(q, 2, epoch);
+	r = db_step(q);
+	if (r < 0)
+		return r;
+	*ret = (struct name_row){ 0 };
+	if (r > 0) {
+		*ret = (struct name_row){ .parent = parent, .name = g_strdup(name), .born = db_int(q, 0), .ino = db_int(q, 1),
+					  .covers = db_int(q, 2) };
+		db_done(q);
+	}
+	return 0;
+}
+
+static int name_close(struct store *s, uint64_t parent, const char *name)
+{
+	struct db_query *q = db_query(s->db, "UPDATE name SET died = ?1 WHERE parent = ?2 AND name = ?3 AND died = ?4");
+
+	db_bind_int(q, 0, s->epoch);
+	db_bind_int(q, 1, parent);
+	db_bind_blob(q, 2, name, strlen(name));
+	db_bind_int(q, 3, EPOCH_LIVE);
+	return db_run(q);
+}
+
+int store_name_put(struct store *s, struct name_row *n)
+{
+	struct db_query *q;
+	int r = n->born > 0 && n->born != s->epoch ? name_close(s, n->parent, n->name) : 0;
+
+	if (r < 0)
+		return r;
+	q = db_query(s->db, "INSERT INTO name (parent, name, died, born, ino, covers) VALUES (?, ?, ?, ?, ?, ?) "
+			    "ON CONFLICT (parent, name, died) DO UPDATE SET ino = excluded.ino, covers = excluded.covers");
+	db_bind_int(q, 0, n->parent);
+	db_bind_blob(q, 1, n->name, strlen(n->name));
+	db_bind_int(q, 2, EPOCH_LIVE);
+	db_bind_int(q, 3, s->epoch);
+	db_bind_int(q, 4, n->ino);
+	db_bind_int(q, 5, n->covers);
+	r = db_run(q);
+	if (r == 0)
+		n->born = s->epoch;
+	return r;
+}
+
+int store_name_drop(struct store *s, uint64_t parent, const char *name)
+{
+	struct db_query *q = db_query(s->db, "DELETE FROM name WHERE parent = ? AND name = ? AND died = ? AND born = ?");
+	int r;
+
+	db_bind_int(q, 0, parent);
+	db_bind_blob(q, 1, name, strlen(name));
+	db_bind_int(q, 2, EPOCH_LIVE);
+	db_bind_int(q, 3, s->epoch);
+	r = db_run(q);
+	return r < 0 ? r : name_close(s, parent, name);
+}
+
+#define JOINED_COLUMNS                                                                                                    \
+	"n.name, n.born, n.ino, n.covers, m.ino, m.born, m.flags, m.mode, m.uid, m.gid, m.nlink, m.rdev, m.size, m.atime, " \
+	"m.mtime, m.ctime, m.content, m.origin, m.target, m.xattrs"
+
+int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user)
+{
+	struct db_query *q = epoch == EPOCH_LIVE ?
+		db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.died = ?2 "
+				"WHERE n.parent = ?1 AND n.died = ?2 ORDER BY n.name") :
+		db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.born <= ?2 AND m.died > ?2 "
+				"WHERE n.parent = ?1 AND n.born <= ?2 AND n.died > ?2 ORDER BY n.name");
+	int r, stop = 0;
+
+	db_bind_int(q, 0, parent);
+	db_bind_int(q, 1, epoch);
+	while ((r = db_step(q)) > 0 && stop == 0) {
+		struct name_row name = { .parent = parent, .name = db_path(q, 0), .born = db_int(q, 1), .ino = db_int(q, 2),
+					 .covers = db_int(q, 3) };
+		struct node_row node;
+
+		node_from_query(q, 4, &node);
+		/* A name whose node is missing can only come from a damaged index; show it as absent rather than as garbage. */
+		stop = fn(&name, &node, user);
+		node_row_clear(&node);
+		name_row_clear(&name);
+	}
+	if (r > 0)
+		db_done(q);
+	return r < 0 ? r : stop;
+}
+
+int store_count_names(struct store *s, int64_t epoch, uint64_t *ret)
+{
+	struct db_query *q = db_query(s->db, "SELECT count(*) FROM name WHERE born <= ?1 AND died > ?1");
+	int r;
+
+	db_bind_int(q, 0, epoch == EPOCH_LIVE ? EPOCH_LIVE - 1 : epoch);
+	r = db_step(q);
+	if (r <= 0)
+		return r < 0 ? r : -EIO;
+	*ret = db_int(q, 0);
+	db_done(q);
+	return 0;
+}
+
+/* Rollback: see store.h */
+
+int store_rows_since(struct store *s, int64_t epoch, store_changed_name_fn name_fn, store_changed_node_fn node_fn, void *user)
+{
+	struct db_query *q = db_query(s->db, "SELECT parent, name FROM name WHERE born > ?1 UNION "
+					     "SELECT parent, name FROM name WHERE died > ?1 AND died < 9223372036854775807 AND born <= ?1");
+	int r;
+
+	db_bind_int(q, 0, epoch);
+	while ((r = db_step(q)) > 0) {
+		g_autofree char *name = db_path(q, 1);
+
+		name_fn(db_int(q, 0), name, user);
+	}
+	if (r < 0)
+		return r;
+	q = db_query(s->db, "SELECT ino FROM node WHERE born > ?1 UNION "
+			    "SELECT ino FROM node WHERE died > ?1 AND died < 9223372036854775807 AND born <= ?1");
+	db_bind_int(q, 0, epoch);
+	while ((r = db_step(q)) > 0)
+		node_fn(db_int(q, 0), user);
+	return r;
+}
+
+int store_name_restore(struct store *s, int64_t epoch, uint64_t parent, const char *name)
+{
+	struct name_row past;
+	int r = store_name_get(s, epoch, parent, name, &past);
+
+	if (r == 0)
+		r = store_name_drop(s, parent, name);
+	if (r == 0 && past.born > 0) {
+		past.born = 0;
+		r = store_name_put(s, &past);
+	}
+	name_row_clear(&past);
+	return r;
+}
+
+int store_node_restore(struct store *s, int64_t epoch, uint64_t ino)
+{
+	struct node_row past;
+	int r = store_node_get(s, epoch, ino, &past);
+
+	if (r == 0)
+		r = store_node_drop(s, ino);
+	if (r == 0 && past.ino) {
+		past.born = 0;
+		r = store_node_put(s, &past);
+	}
+	node_row_clear(&past);
+	return r;
+}
