@@ -451,7 +451,7 @@ static void set_literal(struct glob *g, GPtrArray *parts)
 			for (unsigned j = 0; j < elements->len; j++) {
 				const struct element *e = &g_array_index(elements, struct element, j);
 
-				if (e->kind == ELEMENT_LITERAL && is_text(e->text->str) && e->text->len > strlen(best))
+				if (e->kind == ELEMENT_LITERAL && e->text->len > strlen(best))
 					best = e->text->str;
 			}
 		}
@@ -595,34 +595,39 @@ static bool is_ascii(const char *s, size_t len)
 	return true;
 }
 
-static bool may_be(const char *plain, const char *part, size_t len, bool nocase)
+/* One component of the path against one of the pattern. */
+static enum glob_below match_part(const char *plain, const char *part, size_t len, bool nocase)
 {
 	if (!*plain)
-		return true;
-	if (nocase && (!is_ascii(part, len) || !is_ascii(plain, strlen(plain))))
-		return true;
-	return strlen(plain) == len && same(plain, part, len, nocase);
+		return GLOB_BELOW_MAYBE;
+	if (strlen(plain) == len && same(plain, part, len, nocase))
+		return GLOB_BELOW_NAMED;
+	return nocase && !(is_ascii(part, len) && is_ascii(plain, strlen(plain))) ? GLOB_BELOW_MAYBE : GLOB_BELOW_NEVER;
 }
 
-bool glob_may_match_below(const struct glob *g, const char *path, size_t len, bool nocase)
+enum glob_below glob_match_below(const struct glob *g, const char *path, size_t len, bool nocase)
 {
+	enum glob_below result = GLOB_BELOW_NAMED;
 	size_t at = 0;
 
 	if (g->shape == GLOB_ALL)
-		return false; /* matches @path too */
+		return GLOB_BELOW_NEVER; /* matches @path too */
 	if (g->any_depth)
-		return true;
+		return GLOB_BELOW_MAYBE;
 	for (unsigned i = 0; i < g->prefix->len; i++) {
 		const char *slash;
 		size_t end;
 
 		if (at >= len)
-			return true;
+			return result;
 		slash = memchr(path + at, '/', len - at);
 		end = slash ? (size_t)(slash - path) : len;
-		if (!may_be(g->prefix->pdata[i], path + at, end - at, nocase))
-			return false;
+		result = MIN(result, match_part(g->prefix->pdata[i], path + at, end - at, nocase));
+		if (result == GLOB_BELOW_NEVER)
+			return result;
 		at = end + 1;
 	}
-	return g->prefix_open;
+	if (!g->prefix_open)
+		return GLOB_BELOW_NEVER;
+	return at >= len ? result : GLOB_BELOW_MAYBE;
 }

@@ -56,9 +56,15 @@ void glob_free(struct glob *g);
 /* glob_shape_matches() - compares by the shape, byte by byte; not for GLOB_REGEX. @dir_only is the caller's to check. */
 bool glob_shape_matches(const struct glob *g, const char *path, size_t len, const char *name, bool nocase_ascii);
 
+enum glob_below {
+	GLOB_BELOW_NEVER,
+	GLOB_BELOW_MAYBE,
+	GLOB_BELOW_NAMED, /* it names @path, without wildcards, on its way to something below */
+};
+
 /*
- * glob_may_match_below() - can it match some path below the directory @path? True when unsure. A glob that matches @path itself
- * or something above it is no reason: that is decided already.
+ * glob_match_below() - can it match some path below the directory @path? GLOB_BELOW_NEVER is certain. A glob that matches @path
+ * itself or something above it is no reason: that is decided already.
  */
-bool glob_may_match_below(const struct glob *g, const char *path, size_t len, bool nocase);
+enum glob_below glob_match_below(const struct glob *g, const char *path, size_t len, bool nocase);
 

@@ -295,6 +295,7 @@ static bool is_file_name(const char *profile)
 static bool load_user(struct loader *l, struct policy *policy, const char *profile, GError **error)
 {
 	enum place place = PLACE_CONFIG;
+	g_autofree char *path = NULL, *cwd = NULL;
 	struct profile_file *f;
 	struct profile *p;
 	GError *e = NULL;
@@ -308,7 +309,10 @@ static bool load_user(struct loader *l, struct policy *policy, const char *profi
 			return g_propagate_error(error, e), false;
 		return add_layer(l, policy, POLICY_USER, p, place, error);
 	}
-	f = load_file(profile, true, error);
+	/* Its name is kept, and is to mean the same from another directory. */
+	cwd = g_get_current_dir();
+	path = g_path_is_absolute(profile) ? g_strdup(profile) : g_build_filename(cwd, profile, NULL);
+	f = load_file(path, true, error);
 	if (!f)
 		return false;
 	ok = add_layer(l, policy, POLICY_USER, profile_file_leaf(f), place, error);
