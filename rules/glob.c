@@ -81,8 +81,8 @@ static void append_quoted(GString *out, const char *p, size_t len)
 
 static bool append_posix_class(GString *out, const char **p, GError **error)
 {
-	static const char *const known[] = { "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower",
-					     "print", "punct", "space", "upper", "xdigit" };
+	static const char *const known[] = { "alnum", "alpha", "blank", "cntrl", "digit", "graph",
+					     "lower", "print", "punct", "space", "upper", "xdigit" };
 	const char *end = strstr(*p + 2, ":]");
 
 	for (size_t i = 0; end && i < G_N_ELEMENTS(known); i++) {
@@ -252,8 +252,9 @@ static GPtrArray *split(const char *text, GError **error)
 		if (!end)
 			return NULL;
 		if (depth < 0 || (!*end && depth != 0))
-			return fail(error, "braces do not pair up; they are plain characters here and make no alternatives, so write two "
-					   "patterns, or \\{ for the character");
+			return fail(error,
+				    "braces do not pair up; they are plain characters here and make no alternatives, so write two "
+				    "patterns, or \\{ for the character");
 		if (end == p)
 			return fail(error, "an empty component (\"//\") matches nothing");
 		part = g_strndup(p, end - p);
@@ -516,10 +517,11 @@ struct glob *glob_new(const char *text, GError **error)
 	if (!*text)
 		return fail(error, "an empty pattern");
 	if (*text == '!')
-		return fail(error, "a leading \"!\" has no meaning here: write the exception as a later line with its own action, and a name "
-				   "that begins with ! as \\!");
+		return fail(error, "a leading \"!\" has no meaning here: write the exception as a later line with its own action, "
+				   "and a name that begins with ! as \\!");
 	if (g_str_has_prefix(text, "~/") || strcmp(text, "~") == 0)
-		return fail(error, "patterns are relative to the workspace, \"~\" is not a home directory; a name ~ is written \\~");
+		return fail(error,
+			    "patterns are relative to the workspace, \"~\" is not a home directory; a name ~ is written \\~");
 	if (strcmp(text, "/") == 0 || strcmp(text, ".") == 0 || strcmp(text, "./") == 0)
 		return glob_new_all();
 

@@ -15,7 +15,7 @@
  *   ** as a whole component: any number of directories, none too; at the end: everything below, not the directory itself
  *   \x the character x itself      / at the end: directories only
  *   / at the beginning or in the middle: the pattern starts at the workspace's root; else it matches a name at any depth
- * "/", "." and patterns that match every name ("**", "*", a single star after a slash) match the root too, so they cover everything.
+ * "/", "." and what matches every name ("**", "*", a star after a slash) match the root too, so they cover everything.
  * A character is a UTF-8 character, or one byte that is not part of any.
  *
  * Refused, because they would silently match nothing or not what was meant: an empty pattern, components "." and ".." and "//",
@@ -67,4 +67,3 @@ enum glob_below {
  * itself or something above it is no reason: that is decided already.
  */
 enum glob_below glob_match_below(const struct glob *g, const char *path, size_t len, bool nocase);
-

@@ -184,8 +184,8 @@ struct pattern *pattern_new(const char *text, bool nocase, GError **error)
 	struct pattern *p;
 
 	if (strlen(text) > PATTERN_MAX) {
-		g_set_error(error, POLICY_ERROR, POLICY_ERROR_PATTERN, "a pattern of %zu bytes is too long (at most %d): \"%.40s...\"",
-			    strlen(text), PATTERN_MAX, text);
+		g_set_error(error, POLICY_ERROR, POLICY_ERROR_PATTERN,
+			    "a pattern of %zu bytes is too long (at most %d): \"%.40s...\"", strlen(text), PATTERN_MAX, text);
 		return NULL;
 	}
 	p = g_new0(struct pattern, 1);

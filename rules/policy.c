@@ -54,8 +54,9 @@ bool policy_add_rule(struct policy *p, enum policy_layer layer, const struct rul
 	r.profile = policy_intern(p, rule->profile);
 	r.pattern = pattern_ref(rule->pattern);
 	if (!rule_list_add(p->layers[layer].rules, r)) {
-		g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID, "%s:%u: more than %d rules in one layer; use patterns that cover more",
-			    rule->file, rule->line, RULE_LIST_MAX);
+		g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID,
+			    "%s:%u: more than %d rules in one layer; use patterns that cover more", rule->file, rule->line,
+			    RULE_LIST_MAX);
 		return false;
 	}
 	return true;

@@ -10,8 +10,8 @@ struct entry {
 	int rule;
 	unsigned short before; /* bytes of the literal in front of the gram */
 	unsigned short len;
-	unsigned char gram;    /* its length: GRAM_MAX, or less for a short literal */
-	char *literal;         /* in lower case (ASCII) */
+	unsigned char gram; /* its length: GRAM_MAX, or less for a short literal */
+	char *literal;	    /* in lower case (ASCII) */
 };
 
 /* A hash table in two arrays: bucket i is entries[start[i]] up to entries[start[i + 1]]. */
@@ -26,7 +26,7 @@ struct rule_list {
 	GArray *rules;
 	struct gram_index by_name; /* literals that stand in the last component */
 	struct gram_index by_path;
-	GArray *unfiled;           /* rules without a literal, last first */
+	GArray *unfiled; /* rules without a literal, last first */
 };
 
 static unsigned gram_hash(const char *p, unsigned n)
