@@ -227,6 +227,7 @@ class View:
     def finish(self, before):
         """What holds after each case, whatever it did."""
         os.chdir('/')
+        self.close_files()
         if self.is_mounted():
             seen = kit.digest(self.mnt, kit.EVERYTHING) if self.options.remount else None
             self.umount()
@@ -238,6 +239,13 @@ class View:
                 self.umount()
         if not self.options.workspace_changes:
             kit.same_lists(kit.digest(self.low, kit.EVERYTHING), before, 'the workspace was changed')
+
+    def close_files(self):
+        """What the case still holds open in the view would make it busy."""
+        for fd in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                if os.readlink(f'/proc/self/fd/{fd}').startswith(self.mnt + '/'):
+                    os.close(int(fd))
 
     def is_mounted(self, path=None):
         return any(mount.point == (path or self.mnt) and mount.is_fuse for mount in mounts())
