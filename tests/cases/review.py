@@ -9,6 +9,7 @@ from harness.kit import *  # noqa: F403
 from harness.view import case
 
 commits = case(workspace_changes=True)
+edited = case(workspace_changes=True, remount=False)  # by its owner too, behind the back of the view
 
 
 def pristine(t):
@@ -263,7 +264,7 @@ def test_commit_of_a_part(t):
     same_lists(digest(t.mnt, ('owner',)), digest(t.low, ('owner',)), 'view and workspace')
 
 
-@commits
+@edited
 def test_conflicts_write_nothing(t):
     t.seed({'both': 'base', 'only': 'base', 'd/z': 'z', 'gone': 'base', 'kind': 'base', 'p/f': 'f'})
     yield
@@ -295,7 +296,7 @@ def test_conflicts_write_nothing(t):
     eq((read(t.w('only')), read(t.w('both'))), (b'sandbox', b'owner'), 'a part without a conflict')
 
 
-@commits
+@edited
 def test_the_owners_other_edits_survive(t):
     t.seed({f'd/{name}': 'base' for name in ('a', 'o', 'del', 'mode')})
     yield
@@ -312,7 +313,7 @@ def test_the_owners_other_edits_survive(t):
     eq(permissions(t.w('d/mode')), 0o700, "the owner's chmod")
 
 
-@commits
+@edited
 def test_mode_on_one_side_content_on_the_other(t):
     t.seed({'f': 'base', 'g': 'base'})
     yield
@@ -325,7 +326,7 @@ def test_mode_on_one_side_content_on_the_other(t):
     eq(((read(t.w('f')), permissions(t.w('f'))), (read(t.w('g')), permissions(t.w('g')))), want, 'the workspace')
 
 
-@commits
+@edited
 def test_a_commit_writes_through_no_link(t):
     t.seed({'d/f': 'base', 'g': 'base', 'e/old': 'o'})
     grow(t.path('out'), {'f': 'victim', 'g': 'victim', 'new': 'victim'})
@@ -397,7 +398,7 @@ def test_unreadable_and_read_only_places(t):
         os.chmod(top, 0o755)
 
 
-@commits
+@edited
 def test_what_was_committed_is_the_new_ground(t):
     t.seed({'f': 'one', 'd/x': 'x'})
     yield
