@@ -139,12 +139,12 @@ static GVariant *op_snapshot_delete(struct overlay *o, GVariantDict *in, int *re
 	return r < 0 ? control_fail(error, r, name) : answer_empty();
 }
 
-/* The paths of a request; NULL when it has none. Free with g_free(): the strings belong to @in. */
+/* The paths of a request; NULL when it has none, or an empty list. Free with g_free(): the strings belong to @in. */
 static const char **request_paths(GVariantDict *in)
 {
 	g_autoptr(GVariant) v = g_variant_dict_lookup_value(in, "paths", G_VARIANT_TYPE("aay"));
 
-	return v ? g_variant_get_bytestring_array(v, NULL) : NULL;
+	return v && g_variant_n_children(v) > 0 ? g_variant_get_bytestring_array(v, NULL) : NULL;
 }
 
 static GVariant *op_rollback(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)

@@ -14,8 +14,8 @@ static bool dir_is_removed(const struct node *dir)
 	return !dir->names && dir->ino != ROOT_INO;
 }
 
-/* The directory of a change, and what is under the name now. */
-static int change_target(struct overlay *o, uint64_t parent, const char *name, struct node **ret_dir, struct child *ret_child)
+/* The directory of an operation, and what is under the name now. */
+static int name_target(struct overlay *o, uint64_t parent, const char *name, struct node **ret_dir, struct child *ret_child)
 {
 	int r = overlay_dir(o, parent, ret_dir);
 
@@ -65,33 +65,30 @@ static int node_touch_ctime(struct overlay *o, struct node *n)
 
 int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct overlay_entry *ret)
 {
+	struct child c = { 0 };
 	struct node *dir;
-	struct child c;
 	int r;
 
 	overlay_lock(o);
-	r = overlay_dir(o, parent, &dir);
-	if (r == 0 && strlen(name) > NAME_MAX)
-		r = -ENAMETOOLONG;
-	if (r == 0)
-		r = overlay_child(o, dir, name, &c);
-	if (r == 0 && c.node && guard_is_hidden(&c.node->verdict))
+	r = name_target(o, parent, name, &dir, &c);
+	if (r < 0)
+		goto out;
+	if (c.node && guard_is_hidden(&c.node->verdict))
 		c.node = NULL;
+	*ret = (struct overlay_entry){ .cacheable = !dir->is_lower || (c.dentry && !c.dentry->node) };
 	/* In a denied directory only what is allowed again, and the way to it, can be told from what is not there. */
-	if (r == 0 && dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))
+	if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))
 		r = -EACCES;
-	*ret = (struct overlay_entry){ .cacheable = !dir->is_lower };
-	if (r == 0 && c.node)
+	else if (c.node)
 		r = node_entry(o, c.node, ret);
-	if (r == 0 && c.node) {
+	if (c.node && r == 0) {
 		c.node->lookups++;
 		/* The name itself can change outside as long as it has no row. */
 		ret->cacheable = ret->cacheable && c.dentry->born > 0;
-	} else if (r == 0 && c.dentry && !c.dentry->node) {
-		ret->cacheable = true; /* a whiteout */
-	}
-	if (c.node && r < 0)
+	} else if (c.node) {
 		node_release(o->nodes, c.node);
+	}
+out:
 	overlay_unlock(o);
 	return r;
 }
@@ -174,7 +171,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 	int r;
 
 	overlay_lock(o);
-	r = change_target(o, parent, name, &dir, &c);
+	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
 		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
 	if (r == 0) {
@@ -259,7 +256,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	overlay_lock(o);
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
-		r = change_target(o, parent, name, &dir, &c);
+		r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
 		r = node_is_dir(n) ? -EPERM : guard_change(&n->verdict);
 	if (r == 0)
@@ -481,7 +478,7 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 	int r;
 
 	overlay_lock(o);
-	r = change_target(o, parent, name, &dir, &c);
+	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
 		r = c.node && !guard_is_hidden(&c.node->verdict) ? guard_change(&dir->verdict) : -ENOENT;
 	if (r == 0)
@@ -661,9 +658,9 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	if (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	overlay_lock(o);
-	r = change_target(o, parent, name, &m.dir, &m.from);
+	r = name_target(o, parent, name, &m.dir, &m.from);
 	if (r == 0)
-		r = change_target(o, new_parent, new_name, &m.new_dir, &m.to);
+		r = name_target(o, new_parent, new_name, &m.new_dir, &m.to);
 	if (r == 0)
 		r = move_check(o, &m, flags);
 	if (r == 0 && m.from.node == m.to.node)

@@ -120,6 +120,14 @@ enum action policy_action(const struct policy *p, struct policy_match m);
  */
 bool policy_may_open_below(const struct policy *p, struct policy_match m, const char *path);
 
+/*
+ * policy_names_open_below() - does a more open rule name @path itself, letter by letter, as the way to something below?
+ *
+ * "write = /vault/pub" names vault; "write = *.example", "read = re:..." and "write = /?ault/pub" name nothing. Implies
+ * policy_may_open_below(). For a hidden directory: that some exception might match in it is no reason to show that it is there.
+ */
+bool policy_names_open_below(const struct policy *p, struct policy_match m, const char *path);
+
 /* Why */
 
 /* Borrowed from the policy. */
@@ -150,7 +158,10 @@ struct policy_setting {
 /* policy_setting() - the user layer's, of its last profile that has it; NULL for none. */
 const struct policy_setting *policy_setting(const struct policy *p, const char *section, const char *key);
 
-/* policy_settings() - all of all layers, in order; for keys that may be repeated. Borrowed. */
+/*
+ * policy_settings() - all of all layers, for keys that may be repeated. Borrowed. By layer, then by section; in a section in the
+ * order in which they were written, those of extended profiles first.
+ */
 const struct policy_setting *policy_settings(const struct policy *p, unsigned *ret_count);
 
 /* The profiles there are */
