@@ -89,7 +89,11 @@ static bool attach(struct attached *a, enum attach_mode mode, GError **error)
 	else if (!attach_control(a, error))
 		return false;
 	a->store = store_open(a->sandbox->dir, STORE_READ, error);
-	return a->store && attach_lower(a, error);
+	if (!a->store)
+		return false;
+	if (mode == ATTACH_READ)
+		return attach_lower(a, &a->lower_error) || a->lower_error;
+	return attach_lower(a, error);
 }
 
 struct attached *attached_open_sandbox(struct sandbox *s, enum attach_mode mode, GError **error)
@@ -127,6 +131,7 @@ void attached_close(struct attached *a)
 		return;
 	attached_unpin(a);
 	g_clear_pointer(&a->lower, lower_close);
+	g_clear_error(&a->lower_error);
 	g_clear_pointer(&a->store, store_close);
 	g_clear_pointer(&a->control, control_close);
 	g_clear_pointer(&a->local, local_view_close);
@@ -282,12 +287,23 @@ bool attached_changes(struct attached *a, struct tree *from, struct tree *to, ch
 	return changes_between(from, to, &options, ret, error) >= 0;
 }
 
+bool attached_has_lower(const struct attached *a, GError **error)
+{
+	if (!a->lower && error)
+		*error = g_error_copy(a->lower_error);
+	return a->lower;
+}
+
 bool attached_count_changes(struct attached *a, uint64_t *ret, GError **error)
 {
-	g_autoptr(tree_t) from = tree_open(a->store, a->lower, TREE_LOWER);
-	g_autoptr(tree_t) to = tree_open(a->store, a->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = NULL;
+	g_autoptr(tree_t) to = NULL;
 	g_autoptr(GPtrArray) changes = NULL;
 
+	if (!attached_has_lower(a, error))
+		return false;
+	from = tree_open(a->store, a->lower, TREE_LOWER);
+	to = tree_open(a->store, a->lower, EPOCH_LIVE);
 	if (!attached_changes(a, from, to, NULL, true, &changes, error))
 		return false;
 	*ret = changes->len;

@@ -23,7 +23,8 @@ struct policy;
 struct sandbox;
 
 enum attach_mode {
-	ATTACH_READ,    /* to look: never takes the store's lock; ->control is NULL when nobody serves the sandbox */
+	/* To look: never takes the store's lock. ->control is NULL when nobody serves the sandbox, ->lower when it cannot be opened. */
+	ATTACH_READ,
 	ATTACH_CONTROL, /* to change it, or to read one fixed state */
 };
 
@@ -32,6 +33,7 @@ struct attached {
 	struct control *control;
 	struct store *store;     /* read-only */
 	struct lower *lower;
+	GError *lower_error;     /* why ->lower is NULL */
 	struct policy *policy;   /* the one in force */
 	bool with_scratch;       /* attached_shows() lets scratch paths through */
 	int commit_lock;         /* -1 */
@@ -61,6 +63,9 @@ bool attached_pin(struct attached *a, int64_t *ret_epoch, GError **error);
 bool attached_epoch(struct attached *a, const char *name, int64_t *ret_epoch, GError **error);
 /* attached_finish() - the view takes over from the workspace what a commit has written, and the commit ends. */
 bool attached_finish(struct attached *a, const struct apply_result *result, GError **error);
+
+/* attached_has_lower() - false with the reason as @error: for what was opened with ATTACH_READ. */
+bool attached_has_lower(const struct attached *a, GError **error);
 
 /* attached_shows() - a change_filter with a struct attached: what the policy denies, hides or keeps in the sandbox is left out. */
 bool attached_shows(const char *path, const char *lower_path, bool is_dir, void *user);

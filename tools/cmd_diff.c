@@ -72,13 +72,14 @@ static void write_plain(const char *data, size_t size, void *user)
 	fwrite(data, 1, size, user);
 }
 
+/* No snapshot of the user's has an @ in front. */
 static bool print_json(struct diff *d, GError **error)
 {
 	const struct change_json_names names = {
 		.sandbox = d->attached->sandbox->name,
 		.workspace = d->attached->sandbox->workspace,
-		.from = d->from_name,
-		.to = d->to_name,
+		.from = d->from_name ? d->from_name : "@workspace",
+		.to = d->to_name ? d->to_name : "@view",
 	};
 
 	return change_json_write(d->changes, d->from, d->to, &names, write_plain, stdout, error) >= 0;

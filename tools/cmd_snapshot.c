@@ -63,6 +63,11 @@ static int snapshot_create(struct invocation *inv, const char *name, const char 
 		return EXIT_USAGE;
 	a = attached_open(target, ATTACH_CONTROL, error);
 	answer = a ? call_with_name(a, "snapshot", name, error) : NULL;
+	if (a && !answer && error && g_error_matches(*error, CONTROL_ERROR, CONTROL_ERROR_EXISTS)) {
+		g_clear_error(error);
+		tool_error(error, EXIT_USAGE, name, "sandbox %s has a snapshot '%s' already; take another name, or delete that one first",
+			   a->sandbox->name, name);
+	}
 	if (!answer)
 		return EXIT_INTERNAL;
 	return print_done(inv, a, "created", name, answer);

@@ -165,7 +165,7 @@ int cmd_why(struct invocation *inv, GError **error)
 		return EXIT_DONE;
 	a = attached_open(target_of(inv), ATTACH_READ, error);
 	path = a ? path_args_one(a->sandbox, cwd, command_arg(inv, 0), error) : NULL;
-	if (!path || !explain(a, path, g_str_has_suffix(command_arg(inv, 0), "/"), &answer, error))
+	if (!path || !attached_has_lower(a, error) || !explain(a, path, g_str_has_suffix(command_arg(inv, 0), "/"), &answer, error))
 		return EXIT_INTERNAL;
 	if (inv->json)
 		print_json(a, &answer);
