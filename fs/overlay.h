@@ -37,6 +37,7 @@ struct overlay_entry {
 	uint64_t ino; /* 0 = no such name (a negative answer that may be cached) */
 	struct attr attr;
 	bool cacheable; /* nothing can change it without overlay_watcher hearing of it */
+	bool guarded;   /* its attributes must be asked for each time: see overlay_getattr() */
 };
 
 /* What the kernel has to forget. Called without locks, from a thread that serves no request. */
@@ -101,7 +102,13 @@ enum overlay_set {
 	SET_MTIME_NOW = 128,
 };
 
-int overlay_getattr(struct overlay *o, uint64_t ino, struct overlay_entry *ret);
+/*
+ * overlay_getattr() - @for_data: asked on behalf of a read or write, not of stat(2)
+ *
+ * A denied file has no size, and the kernel reads nothing from an empty file without asking anybody. But it asks for the attributes
+ * first when they are not cached, and says what for; the refusal comes then.
+ */
+int overlay_getattr(struct overlay *o, uint64_t ino, bool for_data, struct overlay_entry *ret);
 int overlay_setattr(struct overlay *o, uint64_t ino, unsigned int set, const struct attr *attr, const struct caller *who,
 		    struct overlay_entry *ret);
 /* overlay_getxattr() - the value; caller frees. -ENODATA. */

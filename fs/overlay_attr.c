@@ -7,13 +7,15 @@
 
 #include "fs/overlay_private.h"
 
-int overlay_getattr(struct overlay *o, uint64_t ino, struct overlay_entry *ret)
+int overlay_getattr(struct overlay *o, uint64_t ino, bool for_data, struct overlay_entry *ret)
 {
 	struct node *n;
 	int r;
 
 	overlay_lock(o);
 	r = overlay_node(o, ino, &n);
+	if (r == 0 && for_data)
+		r = guard_read(&n->verdict);
 	if (r == 0)
 		r = node_entry(o, n, ret);
 	overlay_unlock(o);

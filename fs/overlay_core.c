@@ -512,7 +512,8 @@ int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
 	attr_of_dir(&a);
 	guard_attr(&n->verdict, &a);
 	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
-	ret->cacheable = !node_follows(n) || n->verdict.action >= ACTION_DENY;
+	ret->cacheable = !node_follows(n);
+	ret->guarded = n->verdict.action >= ACTION_DENY;
 	return 0;
 }
 

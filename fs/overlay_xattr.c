@@ -53,11 +53,12 @@ int node_drop_capability(struct overlay *o, struct node *n)
 	return node_put_xattrs(o, n, less);
 }
 
-static int xattr_node(struct overlay *o, uint64_t ino, struct node **ret)
+static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct node **ret)
 {
-	int r = overlay_node(o, ino, ret);
-
-	return r < 0 ? r : guard_read(&(*ret)->verdict);
+	/* An ACL that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
+	if (name && g_str_has_prefix(name, "system."))
+		return -EOPNOTSUPP;
+	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read(&(*ret)->verdict);
 }
 
 int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes **ret)
@@ -69,7 +70,7 @@ int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes *
 	int r;
 
 	overlay_lock(o);
-	r = xattr_node(o, ino, &n);
+	r = xattr_node(o, ino, name, &n);
 	if (r == 0)
 		r = node_xattrs(o, n, &set);
 	overlay_unlock(o);
@@ -88,7 +89,7 @@ int overlay_listxattr(struct overlay *o, uint64_t ino, GByteArray **ret)
 	int r;
 
 	overlay_lock(o);
-	r = xattr_node(o, ino, &n);
+	r = xattr_node(o, ino, NULL, &n);
 	if (r == 0)
 		r = node_xattrs(o, n, &set);
 	overlay_unlock(o);
@@ -104,7 +105,7 @@ static int change_xattr(struct overlay *o, uint64_t ino, const char *name, const
 	size_t old_size;
 	struct node *n;
 	bool exists;
-	int r = xattr_node(o, ino, &n);
+	int r = xattr_node(o, ino, name, &n);
 
 	if (r == 0)
 		r = guard_change(&n->verdict);

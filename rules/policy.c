@@ -73,8 +73,18 @@ void policy_add_setting(struct policy *p, const struct policy_setting *setting)
 	g_array_append_val(p->settings, s);
 }
 
+static int compare_settings(const void *a, const void *b)
+{
+	const struct policy_setting *x = a, *y = b;
+
+	if (x->layer != y->layer)
+		return (int)x->layer - (int)y->layer;
+	return strcmp(x->section, y->section);
+}
+
 void policy_seal(struct policy *p)
 {
+	g_array_sort(p->settings, compare_settings); /* documented as stable */
 	for (int i = 0; i < POLICY_LAYERS; i++)
 		rule_list_seal(p->layers[i].rules);
 }

@@ -150,7 +150,10 @@ struct policy_setting {
 /* policy_setting() - the user layer's, of its last profile that has it; NULL for none. */
 const struct policy_setting *policy_setting(const struct policy *p, const char *section, const char *key);
 
-/* policy_settings() - all of all layers, in order; for keys that may be repeated. Borrowed. */
+/*
+ * policy_settings() - all of all layers, for keys that may be repeated. Borrowed. By layer, then by section; in a section in the
+ * order in which they were written, those of extended profiles first.
+ */
 const struct policy_setting *policy_settings(const struct policy *p, unsigned *ret_count);
 
 /* The profiles there are */

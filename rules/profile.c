@@ -240,7 +240,7 @@ static bool parse_bool(struct parser *x, const struct policy_file_item *item, bo
 
 static bool parse_extends(struct parser *x, struct profile *p, const struct policy_file_item *item, GError **error)
 {
-	g_auto(GStrv) names = g_strsplit(item->value, ",", -1);
+	g_auto(GStrv) names = g_strsplit(*item->value ? item->value : ",", ",", -1);
 
 	for (unsigned i = 0; names[i]; i++) {
 		if (!is_name(g_strstrip(names[i])))

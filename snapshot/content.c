@@ -26,6 +26,7 @@ struct content_limits content_limits = {
 	.rewrite_max = 1024 * 1024,
 	.copy_max = 1024 * 1024,
 	.depth_max = 8,
+	.reflink = true,
 };
 
 /* A blob up to here is written as quickly as the row around it, however often. */
@@ -317,20 +318,19 @@ int content_get_object(struct content *c, struct object **ret)
 	return r;
 }
 
-/* The pages of @o that are data throughout; one that is so only in part was torn by a power cut. False when nobody can tell. */
+/*
+ * The pages of @o that have data. Partly will do: blocks smaller than a page leave the rest of the last page a hole when a file is cut
+ * and grows again. False when nobody can tell.
+ */
 static bool object_data_pages(struct object *o, uint64_t limit, struct page_map *pages)
 {
 	off_t data, hole = 0;
 
 	while ((uint64_t)hole < limit && (data = lseek(o->fd, hole, SEEK_DATA)) >= 0) {
-		uint64_t end;
-
 		hole = lseek(o->fd, data, SEEK_HOLE);
 		if (hole < 0)
 			return false;
-		end = (uint64_t)hole >= o->size ? page_end_of(hole) : page_of(hole);
-		if (page_end_of(data) < end)
-			page_map_set(pages, page_end_of(data), end);
+		page_map_set(pages, page_of(data), page_end_of(hole));
 	}
 	return (uint64_t)hole >= limit || errno == ENXIO;
 }
@@ -466,12 +466,20 @@ static int content_read_origin(struct content *c, char *buf, size_t size, uint64
 	return content_check_origin(c);
 }
 
-/* Of the base and what lies beyond it in its last page: no byte of this range is in the object. */
+/* Where the pages end that the map speaks of; the object alone counts from there on. */
+static uint64_t content_edge(const struct content *c)
+{
+	return page_end_of(c->base_size) * PAGE_BYTES;
+}
+
+/* Of the base and what lies beyond it in its last page: whatever an aborted write left in the object there, nothing of it counts. */
 static int content_read_base(struct content *c, char *buf, size_t size, uint64_t offset)
 {
-	size_t n = MIN(size, c->base_size - offset);
+	size_t n = offset < c->base_size ? MIN(size, c->base_size - offset) : 0;
 
 	memset(buf + n, 0, size - n);
+	if (n == 0)
+		return 0;
 	return c->base ? content_read_span(c->base, buf, n, offset) : content_read_origin(c, buf, n, offset);
 }
 
@@ -484,11 +492,11 @@ static int content_read_object(struct content *c, char *buf, size_t size, uint64
 
 	if (r == 0)
 		r = content_get_pages(c, &pages);
-	while (r == 0 && offset < MIN(end, c->base_size)) {
+	while (r == 0 && offset < MIN(end, content_edge(c))) {
 		uint64_t page = page_of(offset), stop;
 		bool has;
 
-		stop = (page + page_map_run(pages, page, page_end_of(MIN(end, c->base_size)), &has)) * PAGE_BYTES;
+		stop = (page + page_map_run(pages, page, page_end_of(MIN(end, content_edge(c))), &has)) * PAGE_BYTES;
 		stop = MIN(stop, end);
 		r = has ? object_read(o, buf, stop - offset, offset) : content_read_base(c, buf, stop - offset, offset);
 		buf += stop - offset;
@@ -501,7 +509,8 @@ int content_read_span(struct content *c, void *buf, size_t size, uint64_t offset
 {
 	if (!c->data)
 		return content_read_object(c, buf, size, offset);
-	memcpy(buf, c->data->data + offset, size);
+	if (size > 0)
+		memcpy(buf, c->data->data + offset, size);
 	return 0;
 }
 
@@ -681,10 +690,10 @@ int content_truncate(struct content *c, uint64_t size)
 	return content_result(c, r);
 }
 
-/* Zeros in [offset, end), within the size: real ones where the base would show through. */
-static int content_zero(struct content *c, struct object *o, uint64_t offset, uint64_t end)
+/* Zeros in [offset, end), within the size: written where the base would show through, and reserved or punched beyond. */
+static int content_zero(struct content *c, struct object *o, bool punch, uint64_t offset, uint64_t end)
 {
-	uint64_t edge = page_end_of(c->base_size) * PAGE_BYTES, stop = MIN(end, edge);
+	uint64_t stop = MIN(end, content_edge(c));
 	int r = 0;
 
 	if (offset < stop) {
@@ -697,12 +706,12 @@ static int content_zero(struct content *c, struct object *o, uint64_t offset, ui
 			offset += n;
 		}
 	}
-	return r == 0 && offset < end ? object_clear(o, offset, end - offset) : r;
+	return r == 0 && offset < end ? object_zero(o, punch, offset, end - offset) : r;
 }
 
 static int content_reserve(struct content *c, struct object *o, bool keep_size, uint64_t offset, uint64_t end)
 {
-	uint64_t from = MAX(offset, page_end_of(c->base_size) * PAGE_BYTES), old = c->size;
+	uint64_t from = MAX(offset, content_edge(c)), old = c->size;
 	int r = end > old ? content_cut(c, o) : 0;
 
 	if (r < 0)
@@ -727,10 +736,11 @@ static int content_allocate_object(struct content *c, int mode, uint64_t offset,
 
 	if (r == 0)
 		r = content_get_pages(c, &pages);
-	if (r == 0 && (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) && offset < c->size)
-		r = content_zero(c, o, offset, MIN(end, c->size));
+	/* First what can fail for lack of space or support. */
 	if (r == 0 && !(mode & FALLOC_FL_PUNCH_HOLE))
 		r = content_reserve(c, o, mode & FALLOC_FL_KEEP_SIZE, offset, end);
+	if (r == 0 && (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) && offset < c->size)
+		r = content_zero(c, o, mode & FALLOC_FL_PUNCH_HOLE, offset, MIN(end, c->size));
 	return r;
 }
 
@@ -786,6 +796,10 @@ static int content_next_base(struct content *c, uint64_t offset, uint64_t end, i
 	uint64_t shown = MIN(end, c->base_size);
 	int r;
 
+	if (offset >= shown) {
+		*ret = whence == SEEK_DATA ? end : offset;
+		return 0;
+	}
 	if (content_base(c)) {
 		r = content_next(c->base, offset, shown, whence, ret);
 	} else {
@@ -814,11 +828,11 @@ static int content_next(struct content *c, uint64_t offset, uint64_t end, int wh
 	r = content_get_object(c, &o);
 	if (r == 0)
 		r = content_get_pages(c, &pages);
-	while (r == 0 && offset < MIN(end, c->base_size)) {
+	while (r == 0 && offset < MIN(end, content_edge(c))) {
 		uint64_t page = page_of(offset), stop, at;
 		bool has;
 
-		stop = (page + page_map_run(pages, page, page_end_of(MIN(end, c->base_size)), &has)) * PAGE_BYTES;
+		stop = (page + page_map_run(pages, page, page_end_of(MIN(end, content_edge(c))), &has)) * PAGE_BYTES;
 		stop = MIN(stop, end);
 		at = whence == SEEK_DATA ? offset : stop;
 		if (!has)

@@ -79,7 +79,7 @@ static int object_from_lower(struct content *c, int fd, struct origin *o, const 
 	struct iovec iov = { (void *)bytes, size };
 	int r;
 
-	if (ioctl(c->object->fd, FICLONE, fd) == 0)
+	if (content_limits.reflink && ioctl(c->object->fd, FICLONE, fd) == 0)
 		return object_truncate(c->object, size);
 	/*
 	 * The base stays the base of a whole copy too: nothing is read from it, unless a power cut comes before the copy is on the

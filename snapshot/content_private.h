@@ -42,6 +42,7 @@ struct content_limits {
 	uint64_t rewrite_max; /* so many bytes of blobs written make a growing content an object before that */
 	uint64_t copy_max;    /* workspace files up to here are copied and hashed at once */
 	unsigned depth_max;   /* contents on the way to the bottom of a chain of bases */
+	bool reflink;         /* try it */
 };
 extern struct content_limits content_limits;
 

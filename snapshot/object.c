@@ -161,7 +161,8 @@ int object_truncate(struct object *o, uint64_t size)
 	return 0;
 }
 
-int object_fill(struct object *o, uint64_t offset, uint64_t length)
+/* Real ones, where the file system knows no other. */
+static int object_fill(struct object *o, uint64_t offset, uint64_t length)
 {
 	g_autofree char *zeros = g_malloc0(MIN(length, 1024 * 1024));
 	uint64_t end = offset + length;
@@ -177,12 +178,14 @@ int object_fill(struct object *o, uint64_t offset, uint64_t length)
 	return r;
 }
 
-int object_clear(struct object *o, uint64_t offset, uint64_t length)
+int object_zero(struct object *o, bool punch, uint64_t offset, uint64_t length)
 {
+	int mode = FALLOC_FL_KEEP_SIZE | (punch ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE);
+
 	if (offset >= o->size || length == 0)
 		return 0;
 	length = MIN(length, o->size - offset);
-	if (fallocate(o->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length) == 0)
+	if (fallocate(o->fd, mode, offset, length) == 0)
 		return 0;
 	return errno == EOPNOTSUPP ? object_fill(o, offset, length) : -errno;
 }

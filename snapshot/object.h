@@ -37,7 +37,5 @@ int object_read(struct object *o, void *buf, size_t size, uint64_t offset);
 /* object_writev() - all of it. After an error the bytes of the range are undefined, as is the file's size up to its end. Uses up @iov. */
 int object_writev(struct object *o, struct iovec *iov, int count, uint64_t offset);
 int object_truncate(struct object *o, uint64_t size);
-/* object_clear() - zeros for [offset, offset + length), as a hole where the file system can, never beyond the end of the file. */
-int object_clear(struct object *o, uint64_t offset, uint64_t length);
-/* object_fill() - the same, with real zeros: the pages are data afterwards. */
-int object_fill(struct object *o, uint64_t offset, uint64_t length);
+/* object_zero() - zeros for [offset, offset + length), as a hole (@punch) or reserved, never beyond the end of the file. */
+int object_zero(struct object *o, bool punch, uint64_t offset, uint64_t length);
