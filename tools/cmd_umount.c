@@ -26,14 +26,17 @@ static bool wait_until_gone(const struct sandbox *s, GError **error)
 	return false;
 }
 
-/* A mountpoint that mount made is taken away again. */
-static void remove_default_mountpoint(const struct sandbox *s)
+/* What mount made is taken away again: a killed process leaves its socket, and the default mountpoint is ours. */
+static void tidy(const struct sandbox *s)
 {
-	g_autofree char *runtime = paths_runtime_dir(NULL);
-	g_autofree char *mountpoint = runtime ? paths_default_mountpoint(runtime, s->name) : NULL;
-	g_autofree char *parent = mountpoint ? g_path_get_dirname(mountpoint) : NULL;
+	/* Where that was then, whatever XDG_RUNTIME_DIR is now. */
+	g_autofree char *runtime = g_path_get_dirname(s->socket ? s->socket : "");
+	g_autofree char *mountpoint = paths_default_mountpoint(runtime, s->name);
+	g_autofree char *parent = g_path_get_dirname(mountpoint);
 
-	if (!mountpoint || !g_str_equal(mountpoint, s->mountpoint))
+	if (s->socket)
+		g_unlink(s->socket);
+	if (g_strcmp0(mountpoint, s->mountpoint) != 0)
 		return;
 	if (g_rmdir(mountpoint) == 0)
 		g_rmdir(parent);
@@ -89,7 +92,7 @@ int cmd_umount(struct invocation *inv, GError **error)
 	s = sandbox_resolve(command_arg(inv, 0), error);
 	if (!s || !unmount(s, error))
 		return EXIT_INTERNAL;
-	remove_default_mountpoint(s);
+	tidy(s);
 	report(inv, s);
 	return EXIT_DONE;
 }

@@ -510,8 +510,8 @@ static bool mount_view(struct plan *p, mounting_announce announce, void *user, G
 static bool check(struct plan *p, GError **error)
 {
 	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) && check_not_covered(p, error) &&
-	       check_workspace(p, error) && check_store_place(p, error) && choose_mountpoint(p, error) && check_platform(error) &&
-	       choose_policy(p, error);
+	       check_workspace(p, error) && check_store_place(p, error) && choose_mountpoint(p, error) && choose_policy(p, error) &&
+	       check_platform(error);
 }
 
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error)

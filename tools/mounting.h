@@ -4,7 +4,7 @@
 /*
  * mounting - from a workspace and a few wishes to a mounted view
  *
- * The order is: everything that can be refused is looked at first (workspace, name, mountpoint, /dev/fuse, policy); then the store is made or
+ * The order is: everything that can be refused is looked at first (workspace, name, mountpoint, policy, /dev/fuse); then the store is made or
  * opened and told the policy and the mountpoint; then the view is mounted. When that fails a new sandbox is taken away again, and a
  * resumed one gets its old policy back.
  */

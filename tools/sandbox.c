@@ -154,17 +154,20 @@ GPtrArray *sandbox_list(GError **error)
 }
 
 /* One line of mountinfo: "36 35 98:0 /root /mountpoint options optional... - type source options". */
-static bool mount_line_matches(const char *line, const char *mountpoint)
+static bool mount_line_matches(const char *line, const struct sandbox *s)
 {
 	g_auto(GStrv) fields = g_strsplit(line, " ", -1);
 	g_autofree char *at = g_strv_length(fields) > 6 ? g_strcompress(fields[4]) : NULL;
 	unsigned i = 6;
 
-	if (!at || !g_str_equal(at, mountpoint))
+	if (!at || !g_str_equal(at, s->mountpoint))
 		return false;
 	while (fields[i] && !g_str_equal(fields[i], "-"))
 		i++;
-	return fields[i] && fields[i + 1] && g_str_equal(fields[i + 1], "fuse.sbxfs");
+	if (!fields[i] || !fields[i + 1] || !fields[i + 2])
+		return false;
+	/* The source is the sandbox's name: another one may have taken the mountpoint over. */
+	return g_str_equal(fields[i + 1], "fuse.sbxfs") && g_str_equal(fields[i + 2], s->name);
 }
 
 bool sandbox_is_mounted(const struct sandbox *s)
@@ -176,7 +179,7 @@ bool sandbox_is_mounted(const struct sandbox *s)
 		return false;
 	lines = g_strsplit(table, "\n", -1);
 	for (char **line = lines; *line; line++)
-		if (mount_line_matches(*line, s->mountpoint))
+		if (mount_line_matches(*line, s))
 			return true;
 	return false;
 }
