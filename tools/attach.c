@@ -17,7 +17,7 @@
 #include "tools/sandbox.h"
 
 #define WAIT_STEP_US (20 * 1000)
-#define WAIT_STORE_STEPS 500  /* 10 s: another command that holds the store is soon done */
+#define WAIT_STORE_STEPS 500 /* 10 s: another command that holds the store is soon done */
 #define WAIT_COMMIT_STEPS 500
 
 static GVariant *call(struct attached *a, const char *operation, GVariant *arguments, GError **error)
@@ -49,8 +49,8 @@ static bool attach_control(struct attached *a, GError **error)
 		g_usleep(WAIT_STEP_US);
 	}
 	tool_error(error, EXIT_BUSY, a->sandbox->name,
-		   "sandbox %s is held by a process that does not answer (see %s/lock for its number)", a->sandbox->name,
-		   a->sandbox->dir);
+		   "sandbox %s is held by a process that does not answer (see %s/lock for its number)",
+		   a->sandbox->name, a->sandbox->dir);
 	return false;
 }
 
@@ -152,14 +152,17 @@ static bool settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GE
 	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
 	for (unsigned i = 0; i < paths->len; i++)
 		g_variant_builder_add(&b, "^ay", paths->pdata[i]);
-	answer = call(a, "settle", g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)), error);
+	answer = call(a, "settle",
+		      g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)),
+		      error);
 	return answer != NULL;
 }
 
 bool attached_finish(struct attached *a, const struct apply_result *result, GError **error)
 {
 	/* What was taken back again is still pending in the view. */
-	if (!result->undone && result->paths && result->paths->len > 0 && !settle(a, result->epoch, result->paths, error))
+	if (!result->undone && result->paths && result->paths->len > 0 &&
+	    !settle(a, result->epoch, result->paths, error))
 		return false;
 	return !result->id || apply_finish(a->store, result->id, error) >= 0;
 }
@@ -170,7 +173,8 @@ static bool finish_interrupted(struct attached *a, GError **error)
 	bool ok = apply_recover(a->store, a->lower, &result, error) >= 0;
 
 	if (ok && result.id)
-		output_note("commit %s was interrupted; it is %s now", result.id, result.undone ? "taken back" : "finished");
+		output_note("commit %s was interrupted; it is %s now", result.id,
+			    result.undone ? "taken back" : "finished");
 	ok = ok && attached_finish(a, &result, error);
 	apply_result_clear(&result);
 	return ok;
@@ -192,7 +196,8 @@ static bool take_commit_lock(struct attached *a, int steps, GError **error)
 	}
 	close(a->commit_lock);
 	a->commit_lock = -1;
-	tool_error(error, EXIT_BUSY, a->sandbox->name, "another commit or rollback of sandbox %s is under way; try again when it is done",
+	tool_error(error, EXIT_BUSY, a->sandbox->name,
+		   "another commit or rollback of sandbox %s is under way; try again when it is done",
 		   a->sandbox->name);
 	return false;
 }
@@ -272,10 +277,12 @@ static bool shows(struct attached *a, const char *path, bool is_dir)
 
 bool attached_shows(const char *path, const char *lower_path, bool is_dir, void *user)
 {
-	return shows(user, path, is_dir) && (!lower_path || g_str_equal(lower_path, path) || shows(user, lower_path, is_dir));
+	return shows(user, path, is_dir) &&
+	       (!lower_path || g_str_equal(lower_path, path) || shows(user, lower_path, is_dir));
 }
 
-bool attached_changes(struct attached *a, struct tree *from, struct tree *to, char **paths, bool no_hash, GPtrArray **ret, GError **error)
+bool attached_changes(struct attached *a, struct tree *from, struct tree *to, char **paths, bool no_hash,
+		      GPtrArray **ret, GError **error)
 {
 	struct change_options options = {
 		.filter = attached_shows,

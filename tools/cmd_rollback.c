@@ -25,7 +25,7 @@ struct rollback {
 	struct attached *attached;
 	char **paths;
 	GPtrArray *changes; /* from the view as it is now to the target */
-	char *undo;         /* the automatic snapshot */
+	char *undo;	    /* the automatic snapshot */
 	uint64_t names, nodes;
 };
 typedef struct rollback rollback_t; /* for g_auto() only */
@@ -55,7 +55,8 @@ static bool find_changes(struct rollback *r, GError **error)
 	from = tree_open(a->store, a->lower, now);
 	to = tree_open(a->store, a->lower, r->to_name ? r->to : TREE_LOWER);
 	a->with_scratch = true;
-	return attached_check_paths(from, to, r->paths, error) && attached_changes(a, from, to, r->paths, true, &r->changes, error);
+	return attached_check_paths(from, to, r->paths, error) &&
+	       attached_changes(a, from, to, r->paths, true, &r->changes, error);
 }
 
 static bool open_rollback(struct rollback *r, struct invocation *inv, GError **error)
@@ -152,7 +153,8 @@ static void print_result(const struct rollback *r)
 		output_note("nothing was changed (--dry-run)");
 		return;
 	}
-	printf("rolled back to %s: %" PRIu64 " names, %" PRIu64 " files and directories\n", target_name(r), r->names, r->nodes);
+	printf("rolled back to %s: %" PRIu64 " names, %" PRIu64 " files and directories\n", target_name(r), r->names,
+	       r->nodes);
 	printf("undo: sbxfs rollback %s --to %s\n", r->attached->sandbox->name, r->undo);
 }
 
@@ -188,15 +190,17 @@ int cmd_rollback(struct invocation *inv, GError **error)
 {
 	g_auto(rollback_t) r = { 0 };
 	const GOptionEntry options[] = {
-		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &r.to_name, "Go back to this snapshot instead of the start", "SNAPSHOT" },
+		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &r.to_name, "Go back to this snapshot instead of the start",
+		  "SNAPSHOT" },
 		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &r.dry_run, "Only show what would be taken back", NULL },
 		{ "yes", 'y', 0, G_OPTION_ARG_NONE, &r.yes, "Do not ask", NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET] [-- PATH...]",
-		.description = "Takes the view back to the start or to a snapshot, also while it is mounted; with -- PATH only those paths. The\n"
-			       "state before is kept as a snapshot of its own, whose name is printed, so a rollback can be undone.",
+		.description = "Takes the view back to the start or to a snapshot, also while it is mounted; with -- "
+			       "PATH only those paths. The state before is kept as a snapshot of its own, whose name "
+			       "is printed, so a rollback can be undone.",
 		.options = options,
 		.max_args = 1,
 		.paths = true,

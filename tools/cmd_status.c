@@ -18,7 +18,7 @@
 typedef struct status status_t; /* for g_auto() only */
 struct status {
 	const struct sandbox *sandbox;
-	int32_t pid; /* 0 = not served */
+	int32_t pid;	 /* 0 = not served */
 	int64_t changes; /* -1 = cannot be told */
 	uint64_t disk;
 	GPtrArray *snapshots;
@@ -111,7 +111,8 @@ static void print_json(const struct status *status)
 	json_add_int(&b, "pid", status->pid);
 	json_add(&b, "policy", json_policy(s));
 	json_add(&b, "changes",
-		 g_variant_new_maybe(G_VARIANT_TYPE_INT64, status->changes < 0 ? NULL : g_variant_new_int64(status->changes)));
+		 g_variant_new_maybe(G_VARIANT_TYPE_INT64,
+				     status->changes < 0 ? NULL : g_variant_new_int64(status->changes)));
 	json_add(&b, "snapshots", snapshots_json(status->snapshots));
 	json_add(&b, "disk", g_variant_new_parsed("{'bytes': <%x>}", (int64_t)status->disk));
 	json_add(&b, "questions", g_variant_new("aa{sv}", NULL));
@@ -152,8 +153,8 @@ int cmd_status(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET]",
-		.description = "Shows one sandbox: where it is mounted and by which process, its policy, how many paths differ from the\n"
-			       "workspace, its snapshots and how much disk its store takes.",
+		.description = "Shows one sandbox: where it is mounted and by which process, its policy, how many "
+			       "paths differ from the workspace, its snapshots and how much disk its store takes.",
 		.max_args = 1,
 		.json = true,
 	};

@@ -21,8 +21,8 @@ static bool wait_until_gone(const struct sandbox *s, GError **error)
 			return true;
 		g_usleep(WAIT_STEP_US);
 	}
-	tool_error(error, EXIT_BUSY, s->name, "%s is unmounted, but its process is still at work (see %s/lock for its number)", s->name,
-		   s->dir);
+	tool_error(error, EXIT_BUSY, s->name,
+		   "%s is unmounted, but its process is still at work (see %s/lock for its number)", s->name, s->dir);
 	return false;
 }
 
@@ -45,7 +45,8 @@ static void tidy(const struct sandbox *s)
 static bool unmount(const struct sandbox *s, GError **error)
 {
 	if (!s->mounted && s->live) {
-		tool_error(error, EXIT_BUSY, s->name, "sandbox %s is mounted at %s in another mount namespace; unmount it there", s->name,
+		tool_error(error, EXIT_BUSY, s->name,
+			   "sandbox %s is mounted at %s in another mount namespace; unmount it there", s->name,
 			   s->mountpoint);
 		return false;
 	}
@@ -71,7 +72,8 @@ static void report(struct invocation *inv, const struct sandbox *s)
 	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
 	json_add_string(&b, "schema", "sbxfs.umount/1");
 	json_add_string(&b, "sandbox", s->name);
-	json_add(&b, "changes", g_variant_new_maybe(G_VARIANT_TYPE_INT64, counted ? g_variant_new_int64((int64_t)changes) : NULL));
+	json_add(&b, "changes",
+		 g_variant_new_maybe(G_VARIANT_TYPE_INT64, counted ? g_variant_new_int64((int64_t)changes) : NULL));
 	json_add_path(&b, "store", s->dir);
 	json_print(stdout, g_variant_builder_end(&b));
 }
@@ -80,8 +82,9 @@ int cmd_umount(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET]",
-		.description = "Unmounts the view and waits until its process has ended. The changes stay in the store; `sbxfs mount` shows\n"
-			       "them again. Also clears what a killed process left mounted. Fails while files in the view are in use.",
+		.description = "Unmounts the view and waits until its process has ended. The changes stay in the "
+			       "store; `sbxfs mount` shows them again. Also clears what a killed process left "
+			       "mounted. Fails while files in the view are in use.",
 		.max_args = 1,
 		.json = true,
 	};

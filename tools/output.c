@@ -131,7 +131,9 @@ bool output_has_color(void)
 struct patch_colorer {
 	FILE *out;
 	GString *line;
-	long old_left, new_left; /* lines of the present hunk still to come: only inside one is + and - an addition or a deletion */
+	/* Lines of the present hunk still to come: only inside one is + and - an addition or a deletion. */
+	long old_left;
+	long new_left;
 };
 
 struct patch_colorer *patch_colorer_new(FILE *out)

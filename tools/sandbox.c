@@ -207,8 +207,9 @@ bool sandbox_open_workspace(const struct sandbox *s, struct lower **ret, GError 
 	int r = lower_open(s->workspace, ret);
 
 	if (r == -ENOTCONN)
-		tool_error(error, EXIT_BUSY, s->workspace, "the view on top of %s has lost its process; `sbxfs umount %s` clears it",
-			   s->workspace, s->name);
+		tool_error(error, EXIT_BUSY, s->workspace,
+			   "the view on top of %s has lost its process; `sbxfs umount %s` clears it", s->workspace,
+			   s->name);
 	else if (r < 0)
 		tool_error_errno(error, r, s->workspace, "the workspace %s of sandbox %s", s->workspace, s->name);
 	return r >= 0;
@@ -319,7 +320,8 @@ static struct sandbox *choose_without_target(GPtrArray *all, const char *cwd, GE
 	if (live->len == 1)
 		return live->pdata[0];
 	if (all->len == 0)
-		tool_error(error, EXIT_NOT_FOUND, NULL, "there are no sandboxes yet; `sbxfs mount WORKSPACE` makes one");
+		tool_error(error, EXIT_NOT_FOUND, NULL,
+			   "there are no sandboxes yet; `sbxfs mount WORKSPACE` makes one");
 	else
 		tool_error(error, EXIT_USAGE, cwd, "which sandbox? %s does not tell; name one of: %s", cwd, names);
 	return NULL;
@@ -343,7 +345,8 @@ struct sandbox *sandbox_choose(GPtrArray *all, const char *target, const char *c
 		return s;
 	if (several) {
 		names = names_of(several);
-		tool_error(error, EXIT_USAGE, target, "%s is the workspace of several sandboxes; name one of: %s", target, names);
+		tool_error(error, EXIT_USAGE, target, "%s is the workspace of several sandboxes; name one of: %s",
+			   target, names);
 		return NULL;
 	}
 	tool_error(error, EXIT_NOT_FOUND, target, "there is no sandbox '%s'; `sbxfs list` shows them", target);

@@ -53,7 +53,10 @@ static void make_sandbox(const char *name, const char *workspace)
 static void set_up(void)
 {
 	static const char *const variables[][2] = {
-		{ "XDG_STATE_HOME", "state" }, { "XDG_RUNTIME_DIR", "run" }, { "XDG_CONFIG_HOME", "config" }, { "HOME", "home" },
+		{ "XDG_STATE_HOME", "state" },
+		{ "XDG_RUNTIME_DIR", "run" },
+		{ "XDG_CONFIG_HOME", "config" },
+		{ "HOME", "home" },
 	};
 
 	top = g_dir_make_tmp("sbxfs-test.XXXXXX", NULL);
@@ -94,7 +97,8 @@ static void refuse(const struct mount_request *given, enum exit_code code, const
 	g_assert_nonnull(error);
 	g_assert_cmpstr(error->message, !=, "");
 	if (exit_code_of(error) != code || !strstr(error->message, mentions))
-		g_error("expected exit code %d and '%s', got %d: %s", code, mentions, exit_code_of(error), error->message);
+		g_error("expected exit code %d and '%s', got %d: %s", code, mentions, exit_code_of(error),
+			error->message);
 }
 
 static void nothing_was_made(void)
@@ -136,17 +140,21 @@ static void mountpoints(void)
 	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "missing" }, EXIT_USAGE, "mkdir");
 	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "good.ini" }, EXIT_USAGE, "not a directory");
 	refuse(&(struct mount_request){ .workspace = "other", .mountpoint = "work" }, EXIT_USAGE, "not empty");
-	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "work/sub" }, EXIT_USAGE, "inside the workspace");
+	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "work/sub" }, EXIT_USAGE,
+	       "inside the workspace");
 	refuse(&(struct mount_request){ .workspace = "work/sub", .mountpoint = "work" }, EXIT_USAGE, "not empty");
 	nothing_was_made();
 	make_dir("state/sbxfs/inner");
-	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "state/sbxfs/inner" }, EXIT_USAGE, "among the stores");
+	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "state/sbxfs/inner" }, EXIT_USAGE,
+	       "among the stores");
 }
 
 static void policies(void)
 {
-	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "empty", .profile = "unknown.ini" }, EXIT_POLICY, "unknown.ini:2");
-	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "empty", .profile = "regex.ini" }, EXIT_POLICY, "regex.ini:3");
+	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "empty", .profile = "unknown.ini" },
+	       EXIT_POLICY, "unknown.ini:2");
+	refuse(&(struct mount_request){ .workspace = "work", .mountpoint = "empty", .profile = "regex.ini" },
+	       EXIT_POLICY, "regex.ini:3");
 	refuse(&(struct mount_request){ .workspace = "work", .profile = "missing.ini" }, EXIT_POLICY, "missing.ini");
 	make_file("work/.sbxfs.ini", "[profile w]\nnonsense\n");
 	refuse(&(struct mount_request){ .workspace = "work" }, EXIT_POLICY, ".sbxfs.ini:2");

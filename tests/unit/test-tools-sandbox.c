@@ -36,8 +36,12 @@ static void test_name_is_valid(void)
 static void test_name_from_workspace(void)
 {
 	static const char *const cases[][2] = {
-		{ "/home/u/project", "project" }, { "/home/u/My Project", "My_Project" }, { "/srv/.dotfiles", "dotfiles" },
-		{ "/srv/--x", "x" },		  { "/", "root" },			  { "/srv/...", "root" },
+		{ "/home/u/project", "project" },
+		{ "/home/u/My Project", "My_Project" },
+		{ "/srv/.dotfiles", "dotfiles" },
+		{ "/srv/--x", "x" },
+		{ "/", "root" },
+		{ "/srv/...", "root" },
 	};
 	g_autofree char *component = g_strnfill(250, 'n');
 	g_autofree char *path = g_strconcat("/srv/", component, NULL);
@@ -194,7 +198,8 @@ static void check_choice(GPtrArray *all, const char *target, const char *cwd, co
 	g_assert_cmpstr(s->name, ==, name);
 }
 
-static void check_no_choice(GPtrArray *all, const char *target, const char *cwd, enum exit_code code, const char *mentions)
+static void check_no_choice(GPtrArray *all, const char *target, const char *cwd, enum exit_code code,
+			    const char *mentions)
 {
 	g_autoptr(GError) error = NULL;
 
