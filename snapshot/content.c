@@ -23,9 +23,11 @@
 
 struct content_limits content_limits = {
 	.inline_max = CONTENT_INLINE_MAX,
-	.rewrite_max = 1024 * 1024,
+	.rewrite_max = 256 * 1024,
 	.copy_max = 1024 * 1024,
 	.depth_max = 8,
+	.depth_full = 32,
+	.merge_max = 16 * 1024 * 1024,
 	.reflink = true,
 };
 
@@ -77,13 +79,12 @@ static int content_load_pages(struct content *c)
 		size_t size;
 		const void *bits = db_blob(q, 1, &size);
 
-		page_map_put_chunk(pages, db_int(q, 0), bits, size);
+		page_map_put_chunk(pages, db_int(q, 0), bits, size, true);
 	}
 	if (r < 0)
 		return r;
 	page_map_free(c->pages);
 	c->pages = g_steal_pointer(&pages);
-	c->pages_checked = false;
 	return 0;
 }
 
@@ -232,10 +233,10 @@ static int content_put_inline(struct content *c)
 	db_bind_int(q, 0, c->data->len);
 	db_bind_blob(q, 1, c->data->data, c->data->len);
 	db_bind_int(q, 2, c->id);
-	if (c->data->len > REWRITE_FREE)
-		c->rewritten += c->data->len;
-	else if (c->data->len == 0)
+	if (c->data->len == 0)
 		c->rewritten = 0;
+	else if (c->data->len > MAX(c->size, REWRITE_FREE)) /* of a blob of the same size SQLite writes only the pages that differ */
+		c->rewritten += c->data->len;
 	c->size = c->data->len;
 	return db_run(q);
 }
@@ -278,32 +279,52 @@ int content_put_base(struct content *c, int64_t base_id, const struct origin *or
 	return 0;
 }
 
-int content_pages_add(struct content *c, uint64_t first, uint64_t end)
+static int content_put_chunk(uint64_t chunk, const uint8_t bits[CHUNK_BYTES], void *user)
 {
+	struct content *c = user;
 	struct db_query *q = db_query(store_db(c->store), "INSERT INTO page (content, chunk, bits) VALUES (?, ?, ?) "
 							  "ON CONFLICT (content, chunk) DO UPDATE SET bits = excluded.bits");
+	size_t size = CHUNK_BYTES;
+
+	while (size > 0 && bits[size - 1] == 0)
+		size--;
+	db_bind_int(q, 0, c->id);
+	db_bind_int(q, 1, chunk);
+	db_bind_blob(q, 2, bits, size);
+	return db_run(q);
+}
+
+int content_pages_add(struct content *c, uint64_t first, uint64_t end)
+{
 	uint8_t bits[CHUNK_BYTES];
 
 	for (uint64_t n = first / CHUNK_PAGES; n * CHUNK_PAGES < end; n++) {
-		size_t size = CHUNK_BYTES;
 		int r;
 
 		if (!page_map_chunk_with(c->pages, n, first, end, bits))
 			continue;
-		while (size > 0 && bits[size - 1] == 0)
-			size--;
-		db_bind_int(q, 0, c->id);
-		db_bind_int(q, 1, n);
-		db_bind_blob(q, 2, bits, size);
-		r = db_run(q);
+		r = content_put_chunk(n, bits, c);
 		if (r < 0)
 			return r;
-		page_map_put_chunk(c->pages, n, bits, CHUNK_BYTES);
+		page_map_put_chunk(c->pages, n, bits, CHUNK_BYTES, false);
 	}
 	return 0;
 }
 
+int content_pages_put(struct content *c, struct page_map *pages)
+{
+	page_map_free(c->pages);
+	c->pages = pages;
+	return page_map_foreach(pages, content_put_chunk, c);
+}
+
 /* The object */
+
+/* Where the pages end that the map speaks of; the object alone counts from there on. */
+static uint64_t content_edge(const struct content *c)
+{
+	return page_end_of(c->base_size) * PAGE_BYTES;
+}
 
 int content_get_object(struct content *c, struct object **ret)
 {
@@ -319,36 +340,60 @@ int content_get_object(struct content *c, struct object **ret)
 }
 
 /*
- * The pages of @o that have data. Partly will do: blocks smaller than a page leave the rest of the last page a hole when a file is cut
- * and grows again. False when nobody can tell.
+ * The pages of @o in [offset, end) that have data. Partly will do: blocks smaller than a page leave the rest of the last page a hole
+ * when a file is cut and grows again. False when nobody can tell.
  */
-static bool object_data_pages(struct object *o, uint64_t limit, struct page_map *pages)
+static bool object_data_pages(struct object *o, uint64_t offset, uint64_t end, struct page_map *pages)
 {
-	off_t data, hole = 0;
+	while (offset < end) {
+		off_t data = lseek(o->fd, offset, SEEK_DATA), hole;
 
-	while ((uint64_t)hole < limit && (data = lseek(o->fd, hole, SEEK_DATA)) >= 0) {
+		if (data < 0)
+			return errno == ENXIO;
 		hole = lseek(o->fd, data, SEEK_HOLE);
 		if (hole < 0)
 			return false;
-		page_map_set(pages, page_of(data), page_end_of(hole));
+		if ((uint64_t)data < end)
+			page_map_set(pages, page_of(data), page_end_of(MIN((uint64_t)hole, end)));
+		offset = hole;
 	}
-	return (uint64_t)hole >= limit || errno == ENXIO;
+	return true;
 }
 
-int content_get_pages(struct content *c, struct page_map **ret)
+/* A chunk at a time and only when it is needed: a file with 100,000 pieces takes 0.2 s to look through. */
+int content_settle_pages(struct content *c, uint64_t offset, uint64_t end)
 {
-	if (!c->pages_checked && page_map_count(c->pages, page_end_of(c->base_size)) > 0) {
-		g_autoptr(page_map_t) data = page_map_new();
-		g_autoptr(object_t) o = NULL;
-		int r = content_get_object(c, &o);
+	const uint64_t step = (uint64_t)CHUNK_PAGES * PAGE_BYTES;
 
+	end = MIN(end, content_edge(c));
+	for (uint64_t n = offset / step; n * step < end; n++) {
+		g_autoptr(page_map_t) data = NULL;
+		g_autoptr(object_t) o = NULL;
+		bool known;
+		int r;
+
+		if (!page_map_is_raw(c->pages, n))
+			continue;
+		r = content_get_object(c, &o);
 		if (r < 0)
 			return r;
-		if (object_data_pages(o, c->base_size, data))
-			page_map_intersect(c->pages, data);
+		data = page_map_new();
+		known = object_data_pages(o, n * step, MIN((n + 1) * step, content_edge(c)), data);
+		page_map_settle(c->pages, n, known ? data : NULL);
 	}
-	c->pages_checked = true;
-	*ret = c->pages;
+	return 0;
+}
+
+/* Where the run of pages ends, in [offset, end), that are like the one at @offset: in the object (@ret_has) or not. */
+static int content_page_run(struct content *c, uint64_t offset, uint64_t end, bool *ret_has, uint64_t *ret_stop)
+{
+	uint64_t page = page_of(offset), next = (page / CHUNK_PAGES + 1) * CHUNK_PAGES;
+	int r = content_settle_pages(c, offset, offset + 1);
+
+	if (r < 0)
+		return r;
+	page += page_map_run(c->pages, page, MIN(page_end_of(MIN(end, content_edge(c))), next), ret_has);
+	*ret_stop = MIN(page * PAGE_BYTES, end);
 	return 0;
 }
 
@@ -387,7 +432,6 @@ static int content_to_object(struct content *c)
 		object_remove(store_objects_fd(c->store), c->id);
 		return r;
 	}
-	c->pages_checked = true;
 	content_set_home(c, NULL, object_ref(o));
 	return !sync && c->size > 0 && content_is_durable(c) && fdatasync(o->fd) < 0 ? -errno : 0;
 }
@@ -466,12 +510,6 @@ static int content_read_origin(struct content *c, char *buf, size_t size, uint64
 	return content_check_origin(c);
 }
 
-/* Where the pages end that the map speaks of; the object alone counts from there on. */
-static uint64_t content_edge(const struct content *c)
-{
-	return page_end_of(c->base_size) * PAGE_BYTES;
-}
-
 /* Of the base and what lies beyond it in its last page: whatever an aborted write left in the object there, nothing of it counts. */
 static int content_read_base(struct content *c, char *buf, size_t size, uint64_t offset)
 {
@@ -486,18 +524,16 @@ static int content_read_base(struct content *c, char *buf, size_t size, uint64_t
 static int content_read_object(struct content *c, char *buf, size_t size, uint64_t offset)
 {
 	g_autoptr(object_t) o = NULL;
-	struct page_map *pages;
 	uint64_t end = offset + size;
 	int r = content_get_object(c, &o);
 
-	if (r == 0)
-		r = content_get_pages(c, &pages);
 	while (r == 0 && offset < MIN(end, content_edge(c))) {
-		uint64_t page = page_of(offset), stop;
+		uint64_t stop;
 		bool has;
 
-		stop = (page + page_map_run(pages, page, page_end_of(MIN(end, content_edge(c))), &has)) * PAGE_BYTES;
-		stop = MIN(stop, end);
+		r = content_page_run(c, offset, end, &has, &stop);
+		if (r < 0)
+			return r;
 		r = has ? object_read(o, buf, stop - offset, offset) : content_read_base(c, buf, stop - offset, offset);
 		buf += stop - offset;
 		offset = stop;
@@ -528,16 +564,15 @@ ssize_t content_read(struct content *c, void *buf, size_t size, uint64_t offset)
 uint64_t content_blocks(struct content *c)
 {
 	g_autoptr(object_t) o = NULL;
-	struct page_map *pages;
 	struct stat st, base;
 	uint64_t shown;
 
 	if (c->data)
 		return page_end_of(c->size) * (PAGE_BYTES / 512);
-	if (content_get_object(c, &o) < 0 || content_get_pages(c, &pages) < 0 || fstat(o->fd, &st) < 0)
+	if (content_get_object(c, &o) < 0 || fstat(o->fd, &st) < 0)
 		return page_end_of(c->size) * (PAGE_BYTES / 512);
 	shown = page_end_of(c->base_size);
-	shown = (shown - page_map_count(pages, shown)) * (PAGE_BYTES / 512);
+	shown = (shown - page_map_count(c->pages, shown)) * (PAGE_BYTES / 512);
 	/* A sparse workspace file stays one. */
 	if (shown > 0 && !content_base(c) && content_open_origin(c) == 0 && fstat(c->base_fd, &base) == 0)
 		shown = MIN(shown, (uint64_t)base.st_blocks);
@@ -566,8 +601,10 @@ static int content_write_pages(struct content *c, struct object *o, const void *
 	char head[PAGE_BYTES], tail[PAGE_BYTES];
 	uint64_t end = offset + size, first = page_of(offset), last = page_of(end - 1);
 	size_t head_size = 0, tail_size = 0;
-	int r = 0;
+	int r = content_settle_pages(c, offset, end);
 
+	if (r < 0)
+		return r;
 	if (offset % PAGE_BYTES && content_page_shows_base(c, first))
 		head_size = offset % PAGE_BYTES;
 	if (end % PAGE_BYTES && content_page_shows_base(c, last) && end < c->size)
@@ -588,11 +625,8 @@ static int content_write_object(struct content *c, const void *buf, size_t size,
 {
 	uint64_t end = offset + size, old = c->size;
 	g_autoptr(object_t) o = NULL;
-	struct page_map *pages;
 	int r = content_get_object(c, &o);
 
-	if (r == 0)
-		r = content_get_pages(c, &pages);
 	if (r == 0 && end > old)
 		r = content_cut(c, o);
 	if (r < 0)
@@ -618,14 +652,6 @@ static int content_write_inline(struct content *c, const void *buf, size_t size,
 	return content_put_inline(c);
 }
 
-/* Memory is what the index says again, also where the caller goes on with its transaction. */
-static int content_result(struct content *c, int r)
-{
-	if (r < 0)
-		content_revert(c);
-	return r;
-}
-
 int content_write(struct content *c, const void *buf, size_t size, uint64_t offset)
 {
 	int r = 0;
@@ -638,9 +664,9 @@ int content_write(struct content *c, const void *buf, size_t size, uint64_t offs
 		return 0;
 	if (c->data && content_outgrows(c, MAX(c->size, offset + size)))
 		r = content_to_object(c);
-	if (r == 0)
-		r = c->data ? content_write_inline(c, buf, size, offset) : content_write_object(c, buf, size, offset);
-	return content_result(c, r);
+	if (r < 0)
+		return r;
+	return c->data ? content_write_inline(c, buf, size, offset) : content_write_object(c, buf, size, offset);
 }
 
 static int content_truncate_inline(struct content *c, uint64_t size)
@@ -685,9 +711,9 @@ int content_truncate(struct content *c, uint64_t size)
 		return 0;
 	if (c->data && content_outgrows(c, size))
 		r = content_to_object(c);
-	if (r == 0)
-		r = c->data ? content_truncate_inline(c, size) : content_truncate_object(c, size);
-	return content_result(c, r);
+	if (r < 0)
+		return r;
+	return c->data ? content_truncate_inline(c, size) : content_truncate_object(c, size);
 }
 
 /* Zeros in [offset, end), within the size: written where the base would show through, and reserved or punched beyond. */
@@ -731,11 +757,8 @@ static int content_reserve(struct content *c, struct object *o, bool keep_size, 
 static int content_allocate_object(struct content *c, int mode, uint64_t offset, uint64_t end)
 {
 	g_autoptr(object_t) o = NULL;
-	struct page_map *pages;
 	int r = content_get_object(c, &o);
 
-	if (r == 0)
-		r = content_get_pages(c, &pages);
 	/* First what can fail for lack of space or support. */
 	if (r == 0 && !(mode & FALLOC_FL_PUNCH_HOLE))
 		r = content_reserve(c, o, mode & FALLOC_FL_KEEP_SIZE, offset, end);
@@ -771,9 +794,9 @@ int content_allocate(struct content *c, int mode, uint64_t offset, uint64_t leng
 		return -EFBIG;
 	if (c->data && !(mode & FALLOC_FL_PUNCH_HOLE) && content_outgrows(c, MAX(c->size, end)))
 		r = content_to_object(c);
-	if (r == 0)
-		r = c->data ? content_allocate_inline(c, mode, offset, end) : content_allocate_object(c, mode, offset, end);
-	return content_result(c, r);
+	if (r < 0)
+		return r;
+	return c->data ? content_allocate_inline(c, mode, offset, end) : content_allocate_object(c, mode, offset, end);
 }
 
 /* Seeking: each step finds the first data (or hole) in [offset, end), or @end. */
@@ -818,7 +841,6 @@ static int content_next_base(struct content *c, uint64_t offset, uint64_t end, i
 static int content_next(struct content *c, uint64_t offset, uint64_t end, int whence, uint64_t *ret)
 {
 	g_autoptr(object_t) o = NULL;
-	struct page_map *pages;
 	int r;
 
 	if (c->data) {
@@ -826,14 +848,13 @@ static int content_next(struct content *c, uint64_t offset, uint64_t end, int wh
 		return 0;
 	}
 	r = content_get_object(c, &o);
-	if (r == 0)
-		r = content_get_pages(c, &pages);
 	while (r == 0 && offset < MIN(end, content_edge(c))) {
-		uint64_t page = page_of(offset), stop, at;
+		uint64_t stop, at;
 		bool has;
 
-		stop = (page + page_map_run(pages, page, page_end_of(MIN(end, content_edge(c))), &has)) * PAGE_BYTES;
-		stop = MIN(stop, end);
+		r = content_page_run(c, offset, end, &has, &stop);
+		if (r < 0)
+			return r;
 		at = whence == SEEK_DATA ? offset : stop;
 		if (!has)
 			r = content_next_base(c, offset, stop, whence, &at);
