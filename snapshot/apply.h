@@ -5,50 +5,71 @@
  * apply - writing a change list into the workspace, all or nothing
  *
  * Steps, in this order:
- *  1. every new file is staged, complete, in commit/ID/ of the store (same mode, times, xattrs, owner where permitted) and synced;
- *  2. conflicts are checked for each path against what the sandbox recorded (origins) - nothing is written if there is one;
- *  3. the journal (commit/ID/journal, format below) is written and synced: from here on the commit rolls forward;
- *  4. each path is replaced by one rename(2)/RENAME_EXCHANGE (store and workspace on one file system) or by an O_TMPFILE + linkat +
- *     rename in the directory; what was there moves into commit/ID/old/ as the pre-image; the path is checked once more right before;
+ *  1. each path is checked against what the sandbox recorded (snapshot/conflict.h); nothing is written if there is a conflict;
+ *  2. every new object is staged, complete, in commit/ID/files of the store (mode, times, xattrs, owner where permitted) and synced,
+ *     and the workspace is compared once more with what step 1 saw;
+ *  3. the journal (snapshot/journal.h) is written and synced: from here on the commit goes forward;
+ *  4. each path is changed by one rename(2) (store and workspace on one file system) or by a complete object made beside it; what was
+ *     there becomes the pre-image. The path is checked once more right before, and what came out right after: if somebody was
+ *     faster, everything done so far is taken back and the path is a conflict;
  *  5. directories are synced, the journal is marked applied;
  *  6. the caller tells the view (the control operation "settle" with the result's epoch and paths) and calls apply_finish().
- * A process killed in step 1-2 leaves the workspace untouched; from 3 on the next apply_recover() finishes it.
+ * A process killed in steps 1 or 2 leaves the workspace untouched; from 3 on the next apply_recover() finishes it (or, if the workspace
+ * changed where the commit still had to go, takes all of it back).
  *
- * The workspace is only reached through its root descriptor, with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS).
+ * The workspace is only reached through its root descriptor, with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS).
+ * One process at a time, by a lock on commit/; the others get STORE_ERROR_BUSY. Calls neither begin nor need a store transaction.
+ *
+ * Absent on purpose: mtimes of workspace directories are not put back by an undo; hard links are kept only where store and workspace share
+ * a file system.
  */
 
 #include "snapshot/change.h"
+#include "snapshot/conflict.h"
 
-enum conflict_kind {
-	CONFLICT_CONTENT, /* both sides changed it */
-	CONFLICT_TYPE,    /* it is another kind of object now */
-	CONFLICT_EXISTS,  /* new here, but the workspace has one too */
-	CONFLICT_MISSING, /* changed here, deleted there */
-	CONFLICT_PARENT,  /* the directory it belongs in is gone or no directory any more */
+struct apply_job {
+	struct store *store;
+	struct lower *lower;
+	struct tree *to;    /* of a past epoch, so that it can't change under the commit */
+	int64_t epoch;      /* of @to */
+	GPtrArray *changes; /* from the workspace (TREE_LOWER) to @to; struct change */
+	/* May be NULL. Called between files. */
+	void (*progress)(uint64_t done, uint64_t total, void *user);
+	void *progress_user;
 };
-const char *conflict_kind_name(enum conflict_kind k);
-
-struct conflict {
-	char *path;
-	enum conflict_kind kind;
-};
-void conflict_free(struct conflict *c);
-
-/* conflicts_find() - array of struct conflict (empty = none), frees itself. */
-int conflicts_find(GPtrArray *changes, struct tree *to, GPtrArray **ret, GError **error);
 
 struct apply_result {
-	char *id;            /* of the commit, for undo; NULL = there was nothing to do */
-	int64_t epoch;       /* the state that was committed */
-	GPtrArray *paths;    /* every workspace path that now is what the tree at @epoch has (or no longer is, for deletions) */
+	char *id;          /* of the commit, for undo; NULL = the workspace had nothing to be changed */
+	int64_t epoch;     /* the state that was committed */
+	bool undone;       /* the workspace is back at what it was before @id: settle by letting the view show it as it is */
+	/*
+	 * Every workspace path, not recursive, that now is what the tree at @epoch has (or no longer is, for deletions). Set also when @id is
+	 * NULL: what the workspace had already is to be settled as well. Directories above new files may be in it without having been
+	 * in the change list.
+	 */
+	GPtrArray *paths;
 	uint64_t written, deleted;
-	GPtrArray *notes;    /* strings: owners that could not be set, ... */
+	GPtrArray *notes; /* strings: owners that could not be set, ... */
 };
 void apply_result_clear(struct apply_result *r);
 
-/* apply_changes() - @conflicts is set (and nothing written, 0 returned) when there are any. */
-int apply_changes(GPtrArray *changes, struct tree *to, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);
-/* apply_recover() - finish what a killed process left after step 3, drop what it left before; ret->id NULL when there is nothing to settle. */
+/* conflicts_find() - array of struct conflict (empty = none), frees itself. */
+int conflicts_find(const struct apply_job *job, GPtrArray **ret, GError **error);
+
+/*
+ * apply_changes() - 0, and @ret; or, if there are conflicts, @ret_conflicts and nothing written (else that is NULL). On an error nothing
+ * is written either, unless the message says so. -EBUSY when an interrupted commit is to be recovered first.
+ */
+int apply_changes(const struct apply_job *job, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);
+
+/*
+ * apply_recover() - finish what a killed process left after step 3, drop what it left before. ret->id is NULL when there is nothing to
+ * settle. Call before anything else that writes to the workspace; costs one directory listing when there is nothing to do.
+ */
 int apply_recover(struct store *s, struct lower *l, struct apply_result *ret, GError **error);
-/* apply_finish() - the view knows: the journal ends; pre-images stay for undo. */
+
+/* apply_finish() - the view knows: the commit ends; pre-images stay for undo, those of an undone commit go. */
 int apply_finish(struct store *s, const char *id, GError **error);
+
+/* apply_undo() - takes a finished commit back (@id NULL: the last). @ret_conflicts: paths that no longer are what it wrote; nothing is done. */
+int apply_undo(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);
