@@ -13,8 +13,8 @@
 /*
  * Making a content from something that must stay as it is: a workspace file, or a content of an older epoch.
  *
- * A content never reflinks another one: XFS and btrfs first write out all dirty pages of the source, which for a large file that was just
- * changed takes as long as the file is large. A base costs nothing until a page is written.
+ * A content never reflinks another one: XFS and btrfs first write out all dirty pages of the source, which for a large
+ * file that was just changed takes as long as the file is large. A base costs nothing until a page is written.
  */
 
 #define COPY_STEP (128 * 1024)
@@ -81,8 +81,9 @@ static int object_from_lower(struct content *c, int fd, struct origin *o, const 
 	if (content_limits.reflink && ioctl(c->object->fd, FICLONE, fd) == 0)
 		return object_truncate(c->object, size);
 	/*
-	 * The base stays the base of a whole copy too: nothing is read from it, unless a power cut comes before the copy is on the
-	 * disk. Without that each copy would have to be synced, or bytes that were safe in the workspace could turn into zeros.
+	 * The base stays the base of a whole copy too: nothing is read from it, unless a power cut comes before the
+	 * copy is on the disk. Without that each copy would have to be synced, or bytes that were safe in the workspace
+	 * could turn into zeros.
 	 */
 	r = content_put_base(c, 0, o, size);
 	if (r == 0 && bytes)
@@ -197,10 +198,10 @@ static int copy_data(struct content *from, struct content *to, uint64_t offset, 
 }
 
 /*
- * Chains. Each epoch in which a large file is written adds a content to the chain of its bases, which every read has to go through. So
- * from some length on a new content takes over the pages of those at the top, down to one that is left as its base because it holds
- * too much to be copied while a write waits; only a chain of many such contents is merged whole. Either way it costs what was
- * written since, not what is there.
+ * Chains. Each epoch in which a large file is written adds a content to the chain of its bases, which every read has to
+ * go through. So from some length on a new content takes over the pages of those at the top, down to one that is left
+ * as its base because it holds too much to be copied while a write waits; only a chain of many such contents is merged
+ * whole. Either way it costs what was written since, not what is there.
  */
 struct merge {
 	struct content *base;    /* NULL: the workspace file at the bottom */
@@ -218,7 +219,8 @@ static bool merge_plan(struct content *top, uint64_t size, unsigned depth, struc
 		uint64_t own = page_map_count(c->pages, page_end_of(c->base_size)) * PAGE_BYTES;
 
 		own += shown - MIN(shown, c->base_size); /* beyond the base, data may be anywhere */
-		if (c->base_size == 0 || (copied + own > content_limits.merge_max && depth < content_limits.depth_full)) {
+		if (c->base_size == 0 ||
+		    (copied + own > content_limits.merge_max && depth < content_limits.depth_full)) {
 			ret->base = c;
 			break;
 		}

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* content_private - what content.c (bytes of one content) and content_copy.c (making one from another) share. */
+/*
+ * content_private - what content.c (the bytes of one content), content_row.c (its row, its life) and content_copy.c
+ * (making one from another) share
+ */
 
 #include "snapshot/content.h"
 #include "snapshot/object.h"
@@ -13,6 +16,7 @@ enum content_kind {
 };
 
 struct content {
+	int refs; /* atomic */
 	struct store *store; /* borrowed */
 	struct lower *lower; /* borrowed, may be NULL */
 	int64_t id;
@@ -22,7 +26,8 @@ struct content {
 	GByteArray *data;     /* inline: the bytes; NULL = it is an object */
 	uint64_t rewritten;   /* bytes of blobs written because it grew, since it was opened or last empty */
 
-	GMutex object_lock;   /* protects @durable, the pointer @object and the change from inline to object against content_sync() */
+	/* Protects @durable, the pointer @object and the change from inline to object against content_sync(). */
+	GMutex object_lock;
 	bool durable;         /* inline bytes may have been promised to survive a power cut */
 	struct object *object; /* NULL until the first use */
 
@@ -47,8 +52,17 @@ struct content_limits {
 };
 extern struct content_limits content_limits;
 
-/* content_insert() - the row and the struct of a new content; @kind says which home. Pages and bytes are the caller's to add. */
-int content_insert(struct store *s, struct lower *lower, enum content_kind kind, const void *data, uint64_t size, struct content **ret);
+/*
+ * content_insert() - the row and the struct of a new content; @kind says which home. Pages and bytes are the caller's
+ * to add.
+ */
+int content_insert(struct store *s, struct lower *lower, enum content_kind kind, const void *data, uint64_t size,
+		   struct content **ret);
+/* content_set_home() - takes both; @data NULL: an object from now on. */
+void content_set_home(struct content *c, GByteArray *data, struct object *object);
+/* What the row says, and then memory. */
+int content_put_inline(struct content *c);
+int content_put_size(struct content *c, uint64_t size, uint64_t base_size);
 int content_put_base(struct content *c, int64_t base_id, const struct origin *origin, uint64_t base_size);
 /* content_pages_add() - [first, end), at most two chunks, are in the object from now on. */
 int content_pages_add(struct content *c, uint64_t first, uint64_t end);
@@ -62,7 +76,10 @@ static inline struct content *content_base(const struct content *c)
 
 /* content_get_object() - opens it if needed; a reference. */
 int content_get_object(struct content *c, struct object **ret);
-/* content_settle_pages() - from here on the map says of the chunks of [offset, end) what the index and the object agree on. */
+/*
+ * content_settle_pages() - from here on the map says of the chunks of [offset, end) what the index and the object agree
+ * on.
+ */
 int content_settle_pages(struct content *c, uint64_t offset, uint64_t end);
 /* content_read_span() - [offset, offset + size) lies within the content; all of it. */
 int content_read_span(struct content *c, void *buf, size_t size, uint64_t offset);

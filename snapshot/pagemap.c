@@ -181,7 +181,7 @@ void page_map_settle(struct page_map *m, uint64_t chunk, const struct page_map *
 	c->raw = false;
 }
 
-int page_map_foreach(const struct page_map *m, int (*fn)(uint64_t chunk, const uint8_t bits[CHUNK_BYTES], void *user), void *user)
+int page_map_foreach(const struct page_map *m, page_map_fn fn, void *user)
 {
 	GHashTableIter iter;
 	struct chunk *c;
@@ -193,7 +193,8 @@ int page_map_foreach(const struct page_map *m, int (*fn)(uint64_t chunk, const u
 	return r;
 }
 
-bool page_map_chunk_with(const struct page_map *m, uint64_t chunk, uint64_t first, uint64_t end, uint8_t ret[CHUNK_BYTES])
+bool page_map_chunk_with(const struct page_map *m, uint64_t chunk, uint64_t first, uint64_t end,
+			 uint8_t ret[CHUNK_BYTES])
 {
 	const struct chunk *c = chunk_get(m, chunk);
 	unsigned i, stop;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Contents against a plain array of bytes: every home, every kind of base, over epochs, reopening and aborts. SBXFS_TEST_DIR puts the
- * store elsewhere (another file system); SBXFS_TEST_SEED and SBXFS_TEST_ROUNDS change the random runs.
+ * Contents against a plain array of bytes: every home, every kind of base, over epochs, reopening and aborts.
+ * SBXFS_TEST_DIR puts the store elsewhere (another file system); SBXFS_TEST_SEED and SBXFS_TEST_ROUNDS change the
+ * random runs.
  */
 
 #include <errno.h>
@@ -33,7 +34,8 @@ struct env {
 };
 
 static const struct content_limits small_limits = {
-	.inline_max = 6000, .rewrite_max = 100000, .copy_max = 20000, .depth_max = 3, .depth_full = 6, .merge_max = 40000,
+	.inline_max = 6000, .rewrite_max = 100000, .copy_max = 20000,
+	.depth_max = 3, .depth_full = 6, .merge_max = 40000,
 };
 static struct content_limits default_limits;
 
@@ -194,7 +196,9 @@ static void truncate_to(struct env *e, struct content *c, uint64_t size)
 	commit(e);
 }
 
-/* Whether the store's file system allocates and tells data by pages (not with clusters, huge pages, extent size hints). */
+/*
+ * Whether the store's file system allocates and tells data by pages (not with clusters, huge pages, extent size hints).
+ */
 static bool by_pages(struct env *e)
 {
 	int fd = openat(store_objects_fd(e->store), "probe", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -323,7 +327,8 @@ static void random_truncate(struct env *e, GRand *rand, struct content *c, GByte
 
 static void random_allocate(struct env *e, GRand *rand, struct content *c, GByteArray *m)
 {
-	static const int modes[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+	static const int modes[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE,
+				     FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
 				     FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE };
 	int mode = modes[g_rand_int(rand) % G_N_ELEMENTS(modes)], r;
 	uint64_t offset = pick(rand, m->len + 5000), end = MIN(offset + 1 + pick(rand, 20000), 120000);
@@ -346,7 +351,10 @@ static void random_allocate(struct env *e, GRand *rand, struct content *c, GByte
 		memset(m->data + offset, 0, MIN(end, old) - offset);
 }
 
-/* A write that is aborted: the size and what came from a base or the index is as before; bytes of the object may be either. */
+/*
+ * A write that is aborted: the size and what came from a base or the index is as before; bytes of the object may be
+ * either.
+ */
 static void random_abort(struct env *e, GRand *rand, struct content *c, GByteArray *m)
 {
 	uint64_t offset = pick(rand, m->len + 9000), size = 1 + pick(rand, 9000);
@@ -511,6 +519,8 @@ static void test_homes(void **state)
 	assert_int_equal(content_read(c, back, 10, CONTENT_INLINE_MAX + 1), 0);
 	c = reopen(e, c);
 	assert_int_equal(content_size(c), CONTENT_INLINE_MAX + 1);
+	content_close(content_ref(c)); /* as around a sync without the lock */
+	assert_int_equal(content_sync(c), 0);
 	assert_int_equal(content_write(c, "x", 1, INT64_MAX), -EFBIG);
 	assert_int_equal(content_write(c, "x", 1, UINT64_MAX), -EFBIG);
 	assert_int_equal(content_truncate(c, UINT64_MAX), -EFBIG);
@@ -801,7 +811,10 @@ static void test_killed_in_last_page(void **state)
 	}
 }
 
-/* Committed truncations leave bytes behind in the object; growing again must not bring them back, nor those of the base. */
+/*
+ * Committed truncations leave bytes behind in the object; growing again must not bring them back, nor those of the
+ * base.
+ */
 static void test_truncate_down_and_up(void **state)
 {
 	g_autofree uint8_t *bytes = g_malloc(60000);
@@ -976,8 +989,8 @@ static void kill_check(struct env *e, int64_t id, struct killed *k)
 	assert_int_equal(content_read(c, now, KILL_MAX, 0), size);
 	for (uint64_t i = 0; i < size; i++) {
 		if (now[i] != k->bytes[0][i] && (undone || now[i] != k->bytes[1][i]))
-			fail_msg("byte %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT ": %u, not %u or %u", i, size, now[i],
-				 k->bytes[0][i], k->bytes[1][i]);
+			fail_msg("byte %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT ": %u, not %u or %u",
+				 i, size, now[i], k->bytes[0][i], k->bytes[1][i]);
 	}
 	memset(now + size, 0, KILL_MAX - size);
 	memcpy(k->bytes[0], now, KILL_MAX);
