@@ -82,6 +82,14 @@ void host_symlink(struct layered *l, const char *path, const char *target)
 	g_assert_cmpint(symlink(target, full), ==, 0);
 }
 
+void host_replace(struct layered *l, const char *path, const char *target)
+{
+	g_autofree char *full = host_path(l, path);
+
+	g_assert_cmpint(unlink(full), ==, 0);
+	g_assert_cmpint(symlink(target, full), ==, 0);
+}
+
 void host_mkdir(struct layered *l, const char *path)
 {
 	g_autofree char *full = host_path(l, path);
@@ -305,16 +313,27 @@ void view_remove(struct layered *l, const char *path)
 	OK(store_commit(l->store));
 }
 
-void view_rename(struct layered *l, const char *from, const char *to)
+static void move_name(struct layered *l, const char *from, const char *to, bool keep)
 {
 	struct node_row n = { 0 };
 
 	OK(store_begin(l->store));
 	make_row(l, from, &n);
-	put_name(l, from, 0);
+	if (!keep)
+		put_name(l, from, 0);
 	put_name(l, to, n.ino);
 	OK(store_commit(l->store));
 	node_row_clear(&n);
+}
+
+void view_link(struct layered *l, const char *from, const char *to)
+{
+	move_name(l, from, to, true);
+}
+
+void view_rename(struct layered *l, const char *from, const char *to)
+{
+	move_name(l, from, to, false);
 }
 
 /* Looking */
