@@ -157,6 +157,8 @@ static void kind_empty(struct layered *l)
 	host_text(l, "filled", "");
 	host_text(l, "emptied", "x\n");
 	host_text(l, "gone", "");
+	host_text(l, "d /gone", "");
+	view_remove(l, "d /gone");
 	view_text(l, "filled", "x\n");
 	view_text(l, "emptied", "");
 	view_remove(l, "gone");
