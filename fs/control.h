@@ -12,7 +12,7 @@
  * (ba{sv}) for an answer (true = done; false = "code" i, "message" s). Paths are bytestrings ("ay" with the final NUL), because file
  * names need not be UTF-8. The answer to "root" carries a file descriptor (SCM_RIGHTS). Only the owner of the store may connect.
  *
- *   status    {}                                    -> pid i, mountpoint s, epoch x, names t (rows that cover a name), read_only_policy b
+ *   status    {}                                    -> pid i, mountpoint s, epoch x, names t (rows), nodes t (in memory), messages a{st}
  *   root      {}                                    -> + descriptor of the workspace's real root, under any mount
  *   pin       {}                                    -> epoch x: a state that stays immutable and readable until unpin or disconnect
  *   unpin     {epoch x}
@@ -20,7 +20,6 @@
  *   snapshot-delete {name s}
  *   rollback  {to x (epoch; 0 = the start), paths aay (none = all), name s (of the automatic snapshot)} -> names t, nodes t (changed)
  *   settle    {epoch x, paths aay}                  -> after a commit: those paths of the workspace are now what the view had at epoch
- *   unmount   {}                                    -> the view is being unmounted
  *
  * Snapshots are read by the tools directly from the store.
  */

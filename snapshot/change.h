@@ -6,8 +6,11 @@
  *
  * Two states that share most of their history share most of their rows, so directories are compared by the names that have rows
  * on either side; a whole directory is walked only where one side has something else entirely (new, deleted, replaced or
- * renamed directories). Net-zero changes do not appear. A rename is recognised by identity: the new path's node came from the
- * deleted path.
+ * renamed directories). Net-zero changes do not appear; times alone are no change. A rename is recognised by identity: the new
+ * path's node came from the deleted path. Directories are never renames: a moved directory of N files is N renames, and the
+ * directories themselves are added and deleted. Special files are listed, never read.
+ *
+ * The two trees may lie over different workspaces; then nothing is taken as shared and everything is compared.
  */
 
 #include "snapshot/tree.h"
@@ -23,12 +26,13 @@ enum change_status {
 };
 
 struct change {
-	char *path;
+	char *path;               /* "" is the root itself */
 	enum change_status status;
 	char *from_path;          /* CHANGE_RENAMED */
 	struct entry *before;     /* NULL for CHANGE_ADDED */
 	struct entry *after;      /* NULL for CHANGE_DELETED */
-	bool content_changed;     /* bytes or symlink target */
+	bool content_changed;     /* bytes, symlink target or device number; always true when one side is missing or of another type */
+	uint8_t similarity;       /* CHANGE_RENAMED: percent of the bytes that are in both, 100 only when all are */
 	bool has_sha256_before, has_sha256_after;
 	uint8_t sha256_before[32], sha256_after[32]; /* regular files only */
 };
@@ -47,6 +51,18 @@ struct change_options {
 	const char *const *paths; /* NULL-terminated: only these paths and what is below them; NULL = all */
 	bool no_hash;             /* leave sha256 out (for --name-status) */
 };
+
+/* change_mode_changed() - permissions or owner differ; false when one side is missing. */
+bool change_mode_changed(const struct change *c);
+
+/*
+ * change_xattrs() - the extended attributes of one side of a change. Unlike tree_xattrs() it knows that a file with own content
+ * but without own xattrs still shows those of its origin.
+ */
+int change_xattrs(struct tree *t, const struct entry *e, GBytes **ret);
+
+/* change_error() - says in @error what -errno @r meant for @path. Returns @r. */
+int change_error(GError **error, int r, const char *what, const char *path);
 
 /* changes_between() - array of struct change, deletions first, then by path; frees itself. */
 int changes_between(struct tree *from, struct tree *to, const struct change_options *options, GPtrArray **ret, GError **error);

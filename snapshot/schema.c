@@ -24,6 +24,9 @@ static const struct {
 	  "CREATE TABLE content ("
 	  "  id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, kind INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB,"
 	  "  base INTEGER NOT NULL DEFAULT 0, base_origin INTEGER NOT NULL DEFAULT 0, base_size INTEGER NOT NULL DEFAULT 0);"
+	  /* Pages of an object that its base no longer shows: a bit each, 4096 a chunk. */
+	  "CREATE TABLE page ("
+	  "  content INTEGER NOT NULL, chunk INTEGER NOT NULL, bits BLOB NOT NULL, PRIMARY KEY (content, chunk)) WITHOUT ROWID;"
 	  "CREATE TABLE node ("
 	  "  ino INTEGER NOT NULL, died INTEGER NOT NULL, born INTEGER NOT NULL, flags INTEGER NOT NULL,"
 	  "  mode INTEGER NOT NULL, uid INTEGER NOT NULL, gid INTEGER NOT NULL, nlink INTEGER NOT NULL, rdev INTEGER NOT NULL,"

@@ -327,31 +327,26 @@ int64_t store_epoch(const struct store *s)
 	return s->epoch;
 }
 
-static int store_next_epoch(struct store *s)
+int store_epoch_next(struct store *s, int64_t *ret_epoch)
 {
 	g_autofree char *value = g_strdup_printf("%" G_GINT64_FORMAT, s->epoch + 1);
 	int r = store_set(s, "epoch", value);
 
 	if (r == 0)
-		s->epoch++;
+		*ret_epoch = s->epoch++;
 	return r;
 }
 
 int store_snapshot_create(struct store *s, const char *name, int64_t *ret_epoch)
 {
 	struct db_query *q = db_query(s->db, "INSERT INTO snapshot (name, epoch, time) VALUES (?, ?, ?)");
-	int64_t epoch = s->epoch;
 	int r;
 
 	db_bind_text(q, 0, name);
-	db_bind_int(q, 1, epoch);
+	db_bind_int(q, 1, s->epoch);
 	db_bind_int(q, 2, nsec_now());
 	r = db_run(q);
-	if (r == 0)
-		r = store_next_epoch(s);
-	if (r == 0)
-		*ret_epoch = epoch;
-	return r;
+	return r < 0 ? r : store_epoch_next(s, ret_epoch);
 }
 
 int store_snapshot_delete(struct store *s, const char *name)
@@ -670,26 +665,19 @@ int store_name_drop(struct store *s, uint64_t parent, const char *name)
 }
 
 #define JOINED_COLUMNS                                                                                                    \
-	"n.name, n.born, n.ino, n.covers, m.ino, m.born, m.flags, m.mode, m.uid, m.gid, m.nlink, m.rdev, m.size, m.atime, " \
+	"n.name, n.born, n.ino, n.covers, n.parent, m.ino, m.born, m.flags, m.mode, m.uid, m.gid, m.nlink, m.rdev, m.size, m.atime, " \
 	"m.mtime, m.ctime, m.content, m.origin, m.target, m.xattrs"
 
-int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user)
+static int names_each(struct db_query *q, store_names_fn fn, void *user)
 {
-	struct db_query *q = epoch == EPOCH_LIVE ?
-		db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.died = ?2 "
-				"WHERE n.parent = ?1 AND n.died = ?2 ORDER BY n.name") :
-		db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.born <= ?2 AND m.died > ?2 "
-				"WHERE n.parent = ?1 AND n.born <= ?2 AND n.died > ?2 ORDER BY n.name");
 	int r, stop = 0;
 
-	db_bind_int(q, 0, parent);
-	db_bind_int(q, 1, epoch);
 	while ((r = db_step(q)) > 0 && stop == 0) {
-		struct name_row name = { .parent = parent, .name = db_path(q, 0), .born = db_int(q, 1), .ino = db_int(q, 2),
-					 .covers = db_int(q, 3) };
+		struct name_row name = { .name = db_path(q, 0), .born = db_int(q, 1), .ino = db_int(q, 2), .covers = db_int(q, 3),
+					 .parent = db_int(q, 4) };
 		struct node_row node;
 
-		node_from_query(q, 4, &node);
+		node_from_query(q, 5, &node);
 		/* A name whose node is missing can only come from a damaged index; show it as absent rather than as garbage. */
 		stop = fn(&name, &node, user);
 		node_row_clear(&node);
@@ -698,6 +686,28 @@ int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn 
 	if (r > 0)
 		db_done(q);
 	return r < 0 ? r : stop;
+}
+
+int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user)
+{
+	struct db_query *q = epoch == EPOCH_LIVE ?
+		db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.died = ?2 "
+				"WHERE n.parent = ?1 AND n.died = ?2 ORDER BY n.name") :
+		db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.born <= ?2 AND m.died > ?2 "
+				"WHERE n.parent = ?1 AND n.born <= ?2 AND n.died > ?2 ORDER BY n.name");
+
+	db_bind_int(q, 0, parent);
+	db_bind_int(q, 1, epoch);
+	return names_each(q, fn, user);
+}
+
+int store_all_names(struct store *s, int64_t epoch, store_names_fn fn, void *user)
+{
+	struct db_query *q = db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.born <= ?1 "
+					     "AND m.died > ?1 WHERE n.born <= ?1 AND n.died > ?1");
+
+	db_bind_int(q, 0, epoch == EPOCH_LIVE ? EPOCH_LIVE - 1 : epoch);
+	return names_each(q, fn, user);
 }
 
 int store_count_names(struct store *s, int64_t epoch, uint64_t *ret)

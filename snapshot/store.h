@@ -130,6 +130,8 @@ int store_checkpoint(struct store *s);
 /* Epochs and snapshots */
 
 int64_t store_epoch(const struct store *s);
+/* store_epoch_next() - begins the next epoch: the state so far is immutable from here on. @ret_epoch: its number. */
+int store_epoch_next(struct store *s, int64_t *ret_epoch);
 /* store_snapshot_create() - O(1): a row and epoch + 1. @ret_epoch: the state that the snapshot names. -EEXIST. */
 int store_snapshot_create(struct store *s, const char *name, int64_t *ret_epoch);
 int store_snapshot_delete(struct store *s, const char *name); /* -ENOENT */
@@ -156,6 +158,8 @@ int store_name_drop(struct store *s, uint64_t parent, const char *name);
 /* store_names() - all names of a directory, whiteouts too, with their nodes (node->ino == 0 for a whiteout), sorted by name. */
 typedef int (*store_names_fn)(const struct name_row *name, const struct node_row *node, void *user);
 int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user);
+/* store_all_names() - every name row at @epoch, in no order; @node as in store_names(). Reads the whole table. */
+int store_all_names(struct store *s, int64_t epoch, store_names_fn fn, void *user);
 /* store_count_names() - names that have a row at @epoch. An upper bound of the changed paths: anchors are among them. */
 int store_count_names(struct store *s, int64_t epoch, uint64_t *ret);
 

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * control_socket - the operations of control.h over a unix socket, and the two ways to call them
+ */
+#include <gio/gunixfdmessage.h>
+#include <gio/gunixsocketaddress.h>
+#include <glib/gstdio.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/control.h"
+
+#define MESSAGE_MAX (64u * 1024 * 1024)
+#define REQUEST_TYPE G_VARIANT_TYPE("(sa{sv})")
+#define ANSWER_TYPE G_VARIANT_TYPE("(ba{sv})")
+
+/* One message: a 32-bit length, then that many bytes. A descriptor rides on the length. */
+
+static bool socket_send_all(GSocket *socket, const void *data, size_t size, int fd, GError **error)
+{
+	g_autoptr(GSocketControlMessage) rights = NULL;
+	const char *p = data;
+
+	if (fd >= 0) {
+		rights = g_unix_fd_message_new();
+		if (!g_unix_fd_message_append_fd(G_UNIX_FD_MESSAGE(rights), fd, error))
+			return false;
+	}
+	while (size > 0) {
+		GOutputVector v = { p, size };
+		gssize n = g_socket_send_message(socket, NULL, &v, 1, rights ? &rights : NULL, rights ? 1 : 0, 0, NULL, error);
+
+		if (n < 0)
+			return false;
+		g_clear_object(&rights);
+		p += n;
+		size -= n;
+	}
+	return true;
+}
+
+static bool socket_receive_all(GSocket *socket, void *data, size_t size, int *ret_fd, GError **error)
+{
+	char *p = data;
+
+	while (size > 0) {
+		GInputVector v = { p, size };
+		GSocketControlMessage **messages = NULL;
+		int count = 0;
+		gssize n = g_socket_receive_message(socket, NULL, &v, 1, &messages, &count, NULL, NULL, error);
+
+		for (int i = 0; i < count; i++) {
+			if (ret_fd && *ret_fd < 0 && G_IS_UNIX_FD_MESSAGE(messages[i])) {
+				int fds = 0;
+				g_autofree int *list = g_unix_fd_message_steal_fds(G_UNIX_FD_MESSAGE(messages[i]), &fds);
+
+				for (int k = 1; k < fds; k++)
+					close(list[k]);
+				*ret_fd = fds > 0 ? list[0] : -1;
+			}
+			g_object_unref(messages[i]);
+		}
+		g_free(messages);
+		if (n < 0)
+			return false;
+		if (n == 0) {
+			g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the process that serves the view ended");
+			return false;
+		}
+		p += n;
+		size -= n;
+	}
+	return true;
+}
+
+static bool message_send(GSocket *socket, GVariant *message, int fd, GError **error)
+{
+	g_autoptr(GVariant) v = g_variant_ref_sink(message);
+	guint32 size = g_variant_get_size(v);
+
+	return socket_send_all(socket, &size, sizeof(size), fd, error) &&
+	       (size == 0 || socket_send_all(socket, g_variant_get_data(v), size, -1, error));
+}
+
+static GVariant *message_receive(GSocket *socket, const GVariantType *type, int *ret_fd, GError **error)
+{
+	g_autoptr(GVariant) v = NULL;
+	guint32 size;
+	char *data;
+
+	if (!socket_receive_all(socket, &size, sizeof(size), ret_fd, error))
+		return NULL;
+	if (size > MESSAGE_MAX) {
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_FAILED, "a message of %u bytes is too long", size);
+		return NULL;
+	}
+	data = g_malloc(size + 1);
+	if (!socket_receive_all(socket, data, size, ret_fd, error)) {
+		g_free(data);
+		return NULL;
+	}
+	v = g_variant_ref_sink(g_variant_new_from_data(type, data, size, FALSE, g_free, data));
+	return g_variant_get_normal_form(v);
+}
+
+/* Server */
+
+struct control_server {
+	struct overlay *overlay;
+	char *path;
+	GMainContext *context;
+	GMainLoop *loop;
+	GSocketService *service;
+	GThread *thread;
+};
+
+static bool peer_is_owner(GSocket *socket)
+{
+	g_autoptr(GCredentials) peer = g_socket_get_credentials(socket, NULL);
+	uid_t uid = peer ? g_credentials_get_unix_user(peer, NULL) : (uid_t)-1;
+
+	return uid == geteuid() || uid == 0;
+}
+
+/* Answers one request. False at the end of the connection. */
+static bool serve_one(struct control_server *s, GSocket *socket, GArray *pins)
+{
+	g_autoptr(GVariant) request = message_receive(socket, REQUEST_TYPE, NULL, NULL);
+	g_autoptr(GVariant) arguments = NULL, answer = NULL;
+	g_autoptr(GError) error = NULL;
+	const char *operation;
+	GVariantDict failure;
+	int64_t epoch;
+	int fd = -1;
+	bool ok;
+
+	if (!request)
+		return false;
+	g_variant_get(request, "(&s@a{sv})", &operation, &arguments);
+	answer = control_handle(s->overlay, operation, arguments, &fd, &error);
+	if (answer && strcmp(operation, "pin") == 0 && g_variant_lookup(answer, "epoch", "x", &epoch))
+		g_array_append_val(pins, epoch);
+	if (answer) {
+		ok = message_send(socket, g_variant_new("(b@a{sv})", TRUE, answer), fd, NULL);
+	} else {
+		g_variant_dict_init(&failure, NULL);
+		g_variant_dict_insert(&failure, "code", "i", error->code);
+		g_variant_dict_insert(&failure, "message", "s", error->message);
+		ok = message_send(socket, g_variant_new("(b@a{sv})", FALSE, g_variant_dict_end(&failure)), -1, NULL);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static gboolean serve_connection(GThreadedSocketService *service, GSocketConnection *connection, GObject *source, gpointer user)
+{
+	g_autoptr(GArray) pins = g_array_new(FALSE, FALSE, sizeof(int64_t));
+	GSocket *socket = g_socket_connection_get_socket(connection);
+	struct control_server *s = user;
+
+	(void)service;
+	(void)source;
+	if (!peer_is_owner(socket))
+		return TRUE;
+	while (serve_one(s, socket, pins))
+		;
+	/* What a tool pinned and did not live to unpin. */
+	for (guint i = 0; i < pins->len; i++) {
+		GVariantDict d;
+		int fd;
+
+		g_variant_dict_init(&d, NULL);
+		g_variant_dict_insert(&d, "epoch", "x", g_array_index(pins, int64_t, i));
+		g_variant_unref(control_handle(s->overlay, "unpin", g_variant_dict_end(&d), &fd, NULL));
+	}
+	return TRUE;
+}
+
+static gpointer server_main(gpointer data)
+{
+	struct control_server *s = data;
+
+	g_main_context_push_thread_default(s->context);
+	g_main_loop_run(s->loop);
+	g_main_context_pop_thread_default(s->context);
+	return NULL;
+}
+
+struct control_server *control_serve(struct overlay *o, const char *path, GError **error)
+{
+	g_autoptr(GSocketAddress) address = g_unix_socket_address_new(path);
+	struct control_server *s = g_new0(struct control_server, 1);
+	mode_t mask;
+	bool ok;
+
+	s->overlay = o;
+	s->path = g_strdup(path);
+	s->context = g_main_context_new();
+	s->loop = g_main_loop_new(s->context, FALSE);
+	g_main_context_push_thread_default(s->context);
+	s->service = g_threaded_socket_service_new(16);
+	g_unlink(path); /* the store's lock says that nobody else serves here */
+	mask = umask(0177);
+	ok = g_socket_listener_add_address(G_SOCKET_LISTENER(s->service), address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, NULL,
+					   NULL, error);
+	umask(mask);
+	g_main_context_pop_thread_default(s->context);
+	if (!ok) {
+		g_prefix_error(error, "control socket %s: ", path);
+		control_stop(s);
+		return NULL;
+	}
+	g_signal_connect(s->service, "run", G_CALLBACK(serve_connection), s);
+	g_socket_service_start(s->service);
+	s->thread = g_thread_new("control", server_main, s);
+	return s;
+}
+
+void control_stop(struct control_server *s)
+{
+	if (!s)
+		return;
+	if (s->thread) {
+		g_unlink(s->path);
+		g_main_loop_quit(s->loop);
+		g_thread_join(s->thread);
+	}
+	g_socket_listener_close(G_SOCKET_LISTENER(s->service));
+	/* A connection that is still being answered holds the service; the process ends anyway. */
+	g_object_unref(s->service);
+	g_main_loop_unref(s->loop);
+	g_main_context_unref(s->context);
+	g_free(s->path);
+	g_free(s);
+}
+
+/* Callers */
+
+struct control {
+	GSocketConnection *connection;
+	struct overlay *overlay; /* without a connection */
+};
+
+struct control *control_connect(const char *path, GError **error)
+{
+	g_autoptr(GSocketClient) client = g_socket_client_new();
+	g_autoptr(GSocketAddress) address = g_unix_socket_address_new(path);
+	GSocketConnection *connection = g_socket_client_connect(client, G_SOCKET_CONNECTABLE(address), NULL, error);
+	struct control *c;
+
+	if (!connection)
+		return NULL;
+	c = g_new0(struct control, 1);
+	c->connection = connection;
+	return c;
+}
+
+struct control *control_local(struct overlay *o)
+{
+	struct control *c = g_new0(struct control, 1);
+
+	c->overlay = o;
+	return c;
+}
+
+static GVariant *call_remote(struct control *c, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
+{
+	GSocket *socket = g_socket_connection_get_socket(c->connection);
+	g_autoptr(GVariant) message = NULL, answer = NULL;
+	const char *text = "no reason given";
+	int code = CONTROL_ERROR_FAILED;
+	gboolean ok;
+
+	if (!message_send(socket, g_variant_new("(s@a{sv})", operation, arguments ? arguments : g_variant_new("a{sv}", NULL)), -1, error))
+		return NULL;
+	message = message_receive(socket, ANSWER_TYPE, ret_fd, error);
+	if (!message)
+		return NULL;
+	g_variant_get(message, "(b@a{sv})", &ok, &answer);
+	if (ok)
+		return g_steal_pointer(&answer);
+	g_variant_lookup(answer, "code", "i", &code);
+	g_variant_lookup(answer, "message", "&s", &text);
+	g_set_error(error, CONTROL_ERROR, code, "%s", text);
+	return NULL;
+}
+
+static GVariant *call_any(struct control *c, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
+{
+	*ret_fd = -1;
+	return c->overlay ? control_handle(c->overlay, operation, arguments, ret_fd, error) :
+			    call_remote(c, operation, arguments, ret_fd, error);
+}
+
+GVariant *control_call(struct control *c, const char *operation, GVariant *arguments, GError **error)
+{
+	int fd;
+	GVariant *answer = call_any(c, operation, arguments, &fd, error);
+
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
+int control_root_fd(struct control *c, GError **error)
+{
+	int fd;
+	g_autoptr(GVariant) answer = call_any(c, "root", NULL, &fd, error);
+
+	if (answer && fd < 0)
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_FAILED, "no descriptor of the workspace came back");
+	return answer ? fd : -1;
+}
+
+void control_close(struct control *c)
+{
+	if (!c)
+		return;
+	g_clear_object(&c->connection);
+	g_free(c);
+}

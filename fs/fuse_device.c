@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/fuse_device.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FUSE_USE_VERSION 312
+#include <fuse3/fuse_lowlevel.h>
+
+#include "fs/mount.h"
+
+static __thread bool kills_privileges;
+static uint64_t counts[FUSE_DEVICE_OPCODES];
+static uint64_t init_unique; /* of the INIT that waits for its answer */
+
+/* Mounting */
+
+static int receive_fd(int sock)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct cmsghdr *c;
+	ssize_t n;
+	int fd;
+
+	do {
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return -1;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+int fuse_device_mount(const char *mountpoint, const char *options, GError **error)
+{
+	const char *argv[] = { "fusermount3", "-o", options, "--", mountpoint, NULL };
+	g_autofree char *number = NULL, *said = NULL;
+	g_auto(GStrv) env = g_get_environ();
+	g_autoptr(GError) spawn_error = NULL;
+	int sock[2], fd = -1, status = 0;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock) < 0) {
+		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "socketpair: %s", g_strerror(errno));
+		return -1;
+	}
+	/* fusermount3 mounts, sends the descriptor of /dev/fuse over the socket whose number _FUSE_COMMFD names, and ends. */
+	number = g_strdup_printf("%d", sock[0]);
+	env = g_environ_setenv(env, "_FUSE_COMMFD", number, TRUE);
+	if (!g_spawn_sync(NULL, (char **)argv, env, G_SPAWN_SEARCH_PATH | G_SPAWN_LEAVE_DESCRIPTORS_OPEN, NULL, NULL, NULL, &said, &status,
+			  &spawn_error)) {
+		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_PLATFORM, "fusermount3 does not run (%s): install the package fuse3",
+			    spawn_error->message);
+	} else if (!g_spawn_check_wait_status(status, NULL)) {
+		g_strchomp(said);
+		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "cannot mount on %s: %s", mountpoint, *said ? said : "fusermount3 failed");
+	} else {
+		fd = receive_fd(sock[1]);
+		if (fd < 0)
+			g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "cannot mount on %s: fusermount3 sent no descriptor", mountpoint);
+	}
+	close(sock[0]);
+	close(sock[1]);
+	return fd;
+}
+
+/* Messages */
+
+static void note_request(const char *buf, size_t size)
+{
+	const struct fuse_in_header *h = (const void *)buf;
+	const char *body = buf + sizeof(*h);
+
+	kills_privileges = false;
+	if (size < sizeof(*h))
+		return;
+	if (h->opcode < FUSE_DEVICE_OPCODES)
+		__atomic_add_fetch(&counts[h->opcode], 1, __ATOMIC_RELAXED);
+	if (h->opcode == FUSE_SETATTR && size >= sizeof(*h) + sizeof(struct fuse_setattr_in))
+		kills_privileges = ((const struct fuse_setattr_in *)body)->valid & FATTR_KILL_SUIDGID;
+	else if (h->opcode == FUSE_WRITE && size >= sizeof(*h) + sizeof(struct fuse_write_in))
+		kills_privileges = ((const struct fuse_write_in *)body)->write_flags & FUSE_WRITE_KILL_SUIDGID;
+	else if (h->opcode == FUSE_INIT && size >= sizeof(*h) + sizeof(struct fuse_init_in) &&
+		 (((const struct fuse_init_in *)body)->flags & FUSE_HANDLE_KILLPRIV_V2))
+		init_unique = h->unique;
+}
+
+static ssize_t device_read(int fd, void *buf, size_t size, void *user)
+{
+	ssize_t n = read(fd, buf, size);
+
+	(void)user;
+	if (n > 0)
+		note_request(buf, n);
+	return n;
+}
+
+static ssize_t device_writev(int fd, struct iovec *iov, int count, void *user)
+{
+	const struct fuse_out_header *h = iov[0].iov_base;
+
+	(void)user;
+	if (init_unique && h->unique == init_unique && h->error == 0 && count >= 2 && iov[1].iov_len >= sizeof(struct fuse_init_out)) {
+		struct fuse_init_out out;
+		struct iovec patched[2] = { iov[0], { &out, sizeof(out) } };
+
+		memcpy(&out, iov[1].iov_base, sizeof(out));
+		out.flags |= FUSE_HANDLE_KILLPRIV_V2;
+		init_unique = 0;
+		if (iov[1].iov_len == sizeof(out) && count == 2)
+			return writev(fd, patched, 2);
+	}
+	return writev(fd, iov, count);
+}
+
+int fuse_device_attach(struct fuse_session *se, int fd)
+{
+	static const struct fuse_custom_io io = { .read = device_read, .writev = device_writev };
+
+	return fuse_session_custom_io(se, &io, fd) < 0 ? -EINVAL : 0;
+}
+
+bool fuse_device_kills_privileges(void)
+{
+	return kills_privileges;
+}
+
+void fuse_device_counts(uint64_t ret[FUSE_DEVICE_OPCODES])
+{
+	for (int i = 0; i < FUSE_DEVICE_OPCODES; i++)
+		ret[i] = __atomic_load_n(&counts[i], __ATOMIC_RELAXED);
+}
+
+const char *fuse_device_opcode_name(unsigned int opcode)
+{
+	static const char *const names[FUSE_DEVICE_OPCODES] = {
+		[FUSE_LOOKUP] = "lookup", [FUSE_FORGET] = "forget", [FUSE_GETATTR] = "getattr", [FUSE_SETATTR] = "setattr",
+		[FUSE_READLINK] = "readlink", [FUSE_SYMLINK] = "symlink", [FUSE_MKNOD] = "mknod", [FUSE_MKDIR] = "mkdir",
+		[FUSE_UNLINK] = "unlink", [FUSE_RMDIR] = "rmdir", [FUSE_RENAME] = "rename", [FUSE_LINK] = "link", [FUSE_OPEN] = "open",
+		[FUSE_READ] = "read", [FUSE_WRITE] = "write", [FUSE_STATFS] = "statfs", [FUSE_RELEASE] = "release",
+		[FUSE_FSYNC] = "fsync", [FUSE_SETXATTR] = "setxattr", [FUSE_GETXATTR] = "getxattr", [FUSE_LISTXATTR] = "listxattr",
+		[FUSE_REMOVEXATTR] = "removexattr", [FUSE_FLUSH] = "flush", [FUSE_INIT] = "init", [FUSE_OPENDIR] = "opendir",
+		[FUSE_READDIR] = "readdir", [FUSE_FSYNCDIR] = "fsyncdir", [FUSE_ACCESS] = "access", [FUSE_CREATE] = "create",
+		[FUSE_INTERRUPT] = "interrupt", [FUSE_DESTROY] = "destroy", [FUSE_IOCTL] = "ioctl",
+		[FUSE_BATCH_FORGET] = "batch_forget", [FUSE_FALLOCATE] = "fallocate", [FUSE_READDIRPLUS] = "readdirplus",
+		[FUSE_RENAME2] = "rename2", [FUSE_LSEEK] = "lseek", [FUSE_COPY_FILE_RANGE] = "copy_file_range",
+		[FUSE_SYNCFS] = "syncfs",
+	};
+
+	return opcode < FUSE_DEVICE_OPCODES ? names[opcode] : NULL;
+}

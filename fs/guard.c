@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/guard.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*
+ * The actions that wait for a human or change what is read have no machinery yet; until then each acts as the nearest more closed
+ * one, so that a policy never gives more than it says.
+ */
+static enum action guard_effective(enum action a)
+{
+	switch (a) {
+	case ACTION_ASK:
+	case ACTION_MASK:
+		return ACTION_DENY;
+	default:
+		return a;
+	}
+}
+
+static void verdict_finish(const struct policy *p, const char *path, bool is_dir, struct verdict *v)
+{
+	v->action = MAX(guard_effective(policy_action(p, v->view)), guard_effective(policy_action(p, v->lower)));
+	v->walkable = v->action == ACTION_DENY && is_dir && policy_may_open_below(p, v->view, path);
+}
+
+void guard_verdict(const struct policy *p, const struct node *dir, const char *path, const char *lower, bool inherit, bool is_dir,
+		   struct verdict *ret)
+{
+	ret->view = policy_match_child(p, dir->verdict.view, path, is_dir);
+	if (!lower)
+		ret->lower = ret->view;
+	else if (inherit && strcmp(path, lower) == 0 && memcmp(&dir->verdict.view, &dir->verdict.lower, sizeof(ret->view)) == 0)
+		ret->lower = ret->view;
+	else if (inherit)
+		ret->lower = policy_match_child(p, dir->verdict.lower, lower, is_dir);
+	else
+		ret->lower = policy_match_path(p, lower, is_dir);
+	verdict_finish(p, path, is_dir, ret);
+}
+
+void guard_root(const struct policy *p, struct verdict *ret)
+{
+	ret->view = ret->lower = policy_match_path(p, "", true);
+	verdict_finish(p, "", true, ret);
+}
+
+int guard_read(const struct verdict *v)
+{
+	return v->action >= ACTION_HIDE ? -ENOENT : v->action >= ACTION_DENY ? -EACCES : 0;
+}
+
+int guard_change(const struct verdict *v)
+{
+	int r = guard_read(v);
+
+	return r < 0 ? r : v->action >= ACTION_READ ? -EROFS : 0;
+}
+
+int guard_create(const struct verdict *v)
+{
+	int r = guard_change(v);
+
+	return r == -ENOENT ? -EACCES : r;
+}
+
+int guard_traverse(const struct verdict *v)
+{
+	return v->walkable ? 0 : guard_read(v);
+}
+
+bool guard_is_hidden(const struct verdict *v)
+{
+	return v->action >= ACTION_HIDE;
+}
+
+void guard_attr(const struct verdict *v, struct attr *attr)
+{
+	if (v->action >= ACTION_DENY) {
+		uint32_t mode = (attr->mode & S_IFMT) | (v->walkable ? 0111 : 0);
+
+		*attr = (struct attr){ .mode = mode, .uid = attr->uid, .gid = attr->gid, .nlink = 1 };
+	} else if (v->action >= ACTION_READ && !S_ISDIR(attr->mode) && !S_ISLNK(attr->mode)) {
+		/* A directory keeps its bits: what is made in it comes to us and gets EROFS, which says more than EACCES. */
+		attr->mode &= ~0222u;
+	}
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * guard - where the rules meet the nodes
+ *
+ * A verdict belongs to a node from the moment it is known and is computed again when a name of it, or of a directory above it,
+ * changes. It is the more closed of two: of the path in the view and of the workspace path that shows through. So renaming a
+ * directory frees nothing in it. The operations ask here before they act; what stat(2) shows of a guarded node is made here as well,
+ * so that the kernel's own permission check refuses open(2), which never reaches us.
+ */
+
+#include "fs/node.h"
+
+/*
+ * guard_verdict() - of a child of @dir at @path, with @lower (NULL = nothing of the workspace) showing through.
+ * @inherit: @lower is the child's name below @dir's own workspace path, as for everything that was never renamed.
+ */
+void guard_verdict(const struct policy *p, const struct node *dir, const char *path, const char *lower, bool inherit, bool is_dir,
+		   struct verdict *ret);
+/* guard_root() - of the root itself. */
+void guard_root(const struct policy *p, struct verdict *ret);
+
+/* 0, or the errno with which the operation is refused: -EACCES (deny), -EROFS (read), -ENOENT (hide). */
+int guard_read(const struct verdict *v);
+int guard_change(const struct verdict *v);
+/* guard_create() - a name that does not exist yet; a hidden one is -EACCES, for -ENOENT would make no sense there. */
+int guard_create(const struct verdict *v);
+/* guard_traverse() - looking up a name in a directory. */
+int guard_traverse(const struct verdict *v);
+
+bool guard_is_hidden(const struct verdict *v);
+/* guard_attr() - what stat shows: nothing but the type of a denied node, no w bits on a read-only file. */
+void guard_attr(const struct verdict *v, struct attr *attr);

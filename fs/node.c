@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/node.h"
+
+#include <string.h>
+
+#include "snapshot/tree.h"
+
+struct node_table {
+	GHashTable *by_ino;
+};
+
+static void dentry_free(gpointer data)
+{
+	struct dentry *d = data;
+
+	g_free(d->name);
+	g_free(d);
+}
+
+static void node_free(struct node *n)
+{
+	g_clear_pointer(&n->children, g_hash_table_unref);
+	listing_free(n->listing);
+	content_close(n->content);
+	node_row_clear(&n->row);
+	g_free(n->origin);
+	g_free(n);
+}
+
+static void node_destroy(gpointer data)
+{
+	node_free(data);
+}
+
+struct node_table *node_table_new(void)
+{
+	struct node_table *t = g_new0(struct node_table, 1);
+
+	/* The key lives in the node. */
+	t->by_ino = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, node_destroy);
+	return t;
+}
+
+void node_table_free(struct node_table *t)
+{
+	g_hash_table_unref(t->by_ino);
+	g_free(t);
+}
+
+struct node *node_find(struct node_table *t, uint64_t ino)
+{
+	return g_hash_table_lookup(t->by_ino, &ino);
+}
+
+struct node *node_add(struct node_table *t, uint64_t ino)
+{
+	struct node *n = g_new0(struct node, 1);
+
+	n->ino = ino;
+	g_hash_table_insert(t->by_ino, &n->ino, n);
+	return n;
+}
+
+guint node_table_size(const struct node_table *t)
+{
+	return g_hash_table_size(t->by_ino);
+}
+
+void node_foreach(struct node_table *t, void (*fn)(struct node *n, void *user), void *user)
+{
+	GHashTableIter iter;
+	gpointer n;
+
+	g_hash_table_iter_init(&iter, t->by_ino);
+	while (g_hash_table_iter_next(&iter, NULL, &n))
+		fn(n, user);
+}
+
+static bool node_is_held(const struct node *n)
+{
+	if (n->ino == ROOT_INO || n->lookups > 0 || (n->children && g_hash_table_size(n->children) > 0))
+		return true;
+	for (const struct dentry *d = n->names; d; d = d->next_of_node)
+		if (d->born > 0)
+			return true;
+	return false;
+}
+
+/* The names of a directory that nobody holds, and that are in the store anyway, go: they are loaded again when needed. */
+static void node_unload(struct node_table *t, struct node *n)
+{
+	GHashTableIter iter;
+	gpointer value;
+
+	if (!n->children || n->lookups > 0 || n->ino == ROOT_INO)
+		return;
+	g_hash_table_iter_init(&iter, n->children);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		struct dentry *d = value;
+
+		if (d->node && (d->node->lookups > 0 || d->node->names != d || d->next_of_node || node_is_dir(d->node)))
+			return;
+	}
+	g_hash_table_iter_init(&iter, n->children);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		struct dentry *d = value;
+
+		if (d->node)
+			g_hash_table_remove(t->by_ino, &d->node->ino);
+	}
+	g_clear_pointer(&n->children, g_hash_table_unref);
+	n->rows_loaded = false;
+}
+
+void node_release(struct node_table *t, struct node *n)
+{
+	while (n) {
+		struct node *parent = NULL;
+
+		node_unload(t, n);
+		if (node_is_held(n))
+			return;
+		while (n->names) {
+			parent = n->names->parent;
+			dentry_remove(n->names);
+		}
+		g_hash_table_remove(t->by_ino, &n->ino);
+		n = parent;
+	}
+}
+
+bool node_is_dir(const struct node *n)
+{
+	return S_ISDIR(n->row.attr.mode);
+}
+
+/* Names */
+
+struct dentry *dentry_find(const struct node *dir, const char *name)
+{
+	return dir->children ? g_hash_table_lookup(dir->children, name) : NULL;
+}
+
+static void dentry_attach(struct dentry *d, struct node *node)
+{
+	d->node = node;
+	if (node) {
+		d->next_of_node = node->names;
+		node->names = d;
+	}
+}
+
+static void dentry_detach(struct dentry *d)
+{
+	struct dentry **link;
+
+	if (!d->node)
+		return;
+	for (link = &d->node->names; *link != d; link = &(*link)->next_of_node)
+		;
+	*link = d->next_of_node;
+	d->node = NULL;
+	d->next_of_node = NULL;
+}
+
+struct dentry *dentry_add(struct node *dir, const char *name, struct node *node)
+{
+	struct dentry *d = g_new0(struct dentry, 1);
+
+	d->parent = dir;
+	d->name = g_strdup(name);
+	if (!dir->children)
+		dir->children = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dentry_free);
+	g_hash_table_insert(dir->children, d->name, d);
+	dentry_attach(d, node);
+	return d;
+}
+
+void dentry_remove(struct dentry *d)
+{
+	dentry_detach(d);
+	g_hash_table_remove(d->parent->children, d->name);
+}
+
+void dentry_set_node(struct dentry *d, struct node *node)
+{
+	dentry_detach(d);
+	dentry_attach(d, node);
+}
+
+/* Paths */
+
+char *dentry_path(const struct node *dir, const char *name)
+{
+	g_autofree char *parent = node_path(dir);
+
+	return parent ? path_join(parent, name) : NULL;
+}
+
+char *node_path(const struct node *n)
+{
+	g_autoptr(GPtrArray) parts = NULL;
+	GString *path;
+
+	if (n->ino == ROOT_INO)
+		return g_strdup("");
+	parts = g_ptr_array_new();
+	for (; n->ino != ROOT_INO; n = n->names->parent) {
+		if (!n->names)
+			return NULL;
+		g_ptr_array_add(parts, n->names->name);
+	}
+	path = g_string_new(NULL);
+	for (guint i = parts->len; i-- > 0;) {
+		g_string_append(path, g_ptr_array_index(parts, i));
+		if (i > 0)
+			g_string_append_c(path, '/');
+	}
+	return g_string_free(path, FALSE);
+}
+
+char *node_lower_path(const struct node *n)
+{
+	g_autofree char *dir = NULL;
+
+	if (!n->is_lower)
+		return NULL;
+	if (n->origin || !n->names)
+		return g_strdup(n->origin);
+	dir = node_lower_path(n->names->parent);
+	return dir ? path_join(dir, n->names->name) : NULL;
+}
+
+bool node_is_below(const struct node *n, const struct node *ancestor)
+{
+	for (; n && n != ancestor; n = n->names ? n->names->parent : NULL)
+		if (n->ino == ROOT_INO)
+			return false;
+	return n != NULL;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * overlay - the view as a file system, without a kernel
+ *
+ * The workspace (lower), what changed (store) and the rules (policy) joined into the operations of a file system, by inode number as a
+ * low-level FUSE session asks for them. It knows no FUSE and can be used and tested without a mount.
+ *
+ * Every call returns 0 or -errno and is complete when it returns: a change is committed in the store, so it survives the death of
+ * the process. Calls come from any thread; one lock, taken inside, orders them. What the kernel must forget because of a change that it
+ * did not ask for itself is told to a struct overlay_watcher, outside the lock.
+ */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/statvfs.h>
+
+#include "snapshot/attr.h"
+
+struct lower;
+struct overlay;
+struct policy;
+struct store;
+
+/* Who asks. */
+struct caller {
+	uint32_t uid;
+	uint32_t gid;
+	int32_t pid;
+	uint32_t umask;
+	bool kill_privileges; /* the kernel asks for the setuid and setgid bits and file capabilities to go with this change */
+};
+
+struct overlay_entry {
+	uint64_t ino; /* 0 = no such name (a negative answer that may be cached) */
+	struct attr attr;
+	bool cacheable; /* nothing can change it without overlay_watcher hearing of it */
+	bool guarded;   /* its attributes must be asked for each time: see overlay_getattr() */
+};
+
+/* What the kernel has to forget. Called without locks, from a thread that serves no request. */
+struct overlay_watcher {
+	void (*inval_entry)(uint64_t parent, const char *name, void *user);
+	void (*inval_inode)(uint64_t ino, bool data, void *user);
+	void *user;
+};
+
+/* Life */
+
+/* overlay_new() - takes @store, @lower and @policy. */
+struct overlay *overlay_new(struct store *store, struct lower *lower, struct policy *policy);
+void overlay_free(struct overlay *o);
+/* overlay_watch() - from now on @w (copied) hears of changes. Starts the thread that calls it. */
+void overlay_watch(struct overlay *o, const struct overlay_watcher *w);
+
+/* overlay_drain() - returns when the kernel has been told of every change made before. Not from a thread that serves requests. */
+void overlay_drain(struct overlay *o);
+
+struct store *overlay_store(struct overlay *o);   /* borrowed; use only under overlay_lock() */
+struct lower *overlay_lower(struct overlay *o);   /* borrowed */
+const struct policy *overlay_policy(struct overlay *o);
+void overlay_lock(struct overlay *o);
+void overlay_unlock(struct overlay *o);
+
+/* Names */
+
+int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct overlay_entry *ret);
+void overlay_forget(struct overlay *o, uint64_t ino, uint64_t count);
+int overlay_mknod(struct overlay *o, uint64_t parent, const char *name, uint32_t mode, uint64_t rdev, const struct caller *who,
+		  struct overlay_entry *ret);
+int overlay_mkdir(struct overlay *o, uint64_t parent, const char *name, uint32_t mode, const struct caller *who,
+		  struct overlay_entry *ret);
+int overlay_symlink(struct overlay *o, const char *target, uint64_t parent, const char *name, const struct caller *who,
+		    struct overlay_entry *ret);
+int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *name, struct overlay_entry *ret);
+int overlay_unlink(struct overlay *o, uint64_t parent, const char *name);
+int overlay_rmdir(struct overlay *o, uint64_t parent, const char *name);
+/* overlay_rename() - @flags as renameat2(2). */
+int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_t new_parent, const char *new_name, unsigned int flags);
+int overlay_readlink(struct overlay *o, uint64_t ino, char **ret);
+
+/*
+ * overlay_readdir() - entries after the cookie @offset (0 = from the start, which also takes a fresh listing), until @fn
+ * returns false, which means that the entry did not fit and counts as not given. A cookie follows from the name, so it stays good while names
+ * come and go, and across a restart. With @plus entries are looked up (they count as lookups) and carry attributes.
+ */
+typedef bool (*overlay_dir_fn)(const char *name, const struct overlay_entry *entry, uint64_t next_offset, void *user);
+int overlay_readdir(struct overlay *o, uint64_t ino, uint64_t offset, bool plus, overlay_dir_fn fn, void *user);
+
+/* Attributes */
+
+enum overlay_set {
+	SET_MODE = 1,
+	SET_UID = 2,
+	SET_GID = 4,
+	SET_SIZE = 8,
+	SET_ATIME = 16,
+	SET_MTIME = 32,
+	SET_ATIME_NOW = 64,
+	SET_MTIME_NOW = 128,
+};
+
+/*
+ * overlay_getattr() - @for_data: asked on behalf of a read or write, not of stat(2)
+ *
+ * A denied file has no size, and the kernel reads nothing from an empty file without asking anybody. But it asks for the attributes
+ * first when they are not cached, and says what for; the refusal comes then.
+ */
+int overlay_getattr(struct overlay *o, uint64_t ino, bool for_data, struct overlay_entry *ret);
+int overlay_setattr(struct overlay *o, uint64_t ino, unsigned int set, const struct attr *attr, const struct caller *who,
+		    struct overlay_entry *ret);
+/* overlay_getxattr() - the value; caller frees. -ENODATA. */
+int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes **ret);
+int overlay_listxattr(struct overlay *o, uint64_t ino, GByteArray **ret);
+/* overlay_setxattr() - @flags: XATTR_CREATE, XATTR_REPLACE. */
+int overlay_setxattr(struct overlay *o, uint64_t ino, const char *name, const void *value, size_t size, int flags);
+int overlay_removexattr(struct overlay *o, uint64_t ino, const char *name);
+int overlay_statfs(struct overlay *o, struct statvfs *ret);
+
+/* Data */
+
+ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, uint64_t offset);
+int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size, uint64_t offset, const struct caller *who);
+int overlay_fallocate(struct overlay *o, uint64_t ino, int mode, uint64_t offset, uint64_t length);
+int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int whence);
+int overlay_fsync(struct overlay *o, uint64_t ino);
+
+/* States: see fs/control.h for their meaning */
+
+int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
+/* overlay_pin() - the present state as an immutable one without a name, until overlay_unpin(). */
+int overlay_pin(struct overlay *o, int64_t *ret_epoch);
+void overlay_unpin(struct overlay *o, int64_t epoch);
+/* overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. */
+int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, uint64_t *ret_names, uint64_t *ret_nodes);
+/* overlay_settle() - @paths of the workspace were made equal to the state of @epoch. */
+int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths);
+
+/* For status: requests served and objects known. */
+struct overlay_counters {
+	uint64_t nodes;
+};
+void overlay_counters(struct overlay *o, struct overlay_counters *ret);

@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overlay_core - finding, showing and owning nodes: what every operation of the view is made of
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fs/overlay_private.h"
+
+/* Numbers of workspace objects whose own inode number is taken, or that lie on another file system, begin here. */
+#define FIRST_ALIAS_INO (UINT64_C(1) << 61)
+
+struct undo {
+	struct node *node;
+	struct node_row row;
+	char *origin;
+	bool is_lower;
+	struct dentry *dentry;
+	int64_t born;
+	int64_t covers;
+};
+
+/* Life */
+
+struct overlay *overlay_new(struct store *store, struct lower *lower, struct policy *policy)
+{
+	struct overlay *o = g_new0(struct overlay, 1);
+	struct node_row row = { 0 };
+	struct node *root;
+
+	g_mutex_init(&o->lock);
+	g_queue_init(&o->open_contents);
+	o->store = store;
+	o->lower = lower;
+	o->policy = policy;
+	o->nodes = node_table_new();
+	o->undo = g_array_new(FALSE, TRUE, sizeof(struct undo));
+	root = node_add(o->nodes, ROOT_INO);
+	root->row.ino = ROOT_INO;
+	root->row.attr.mode = S_IFDIR | 0755;
+	root->is_lower = true;
+	root->origin = g_strdup("");
+	if (store_node_get(store, EPOCH_LIVE, ROOT_INO, &row) == 0 && row.ino) {
+		node_row_clear(&root->row);
+		root->row = row;
+	}
+	guard_root(policy, &root->verdict);
+	return o;
+}
+
+void overlay_free(struct overlay *o)
+{
+	if (!o)
+		return;
+	invalidator_free(o->invalidator);
+	g_queue_clear(&o->open_contents);
+	node_table_free(o->nodes);
+	g_array_unref(o->undo);
+	policy_free(o->policy);
+	lower_close(o->lower);
+	store_close(o->store);
+	g_mutex_clear(&o->lock);
+	g_free(o);
+}
+
+void overlay_watch(struct overlay *o, const struct overlay_watcher *w)
+{
+	o->invalidator = invalidator_new(w);
+}
+
+void overlay_drain(struct overlay *o)
+{
+	invalidator_drain(o->invalidator);
+}
+
+struct store *overlay_store(struct overlay *o)
+{
+	return o->store;
+}
+
+struct lower *overlay_lower(struct overlay *o)
+{
+	return o->lower;
+}
+
+const struct policy *overlay_policy(struct overlay *o)
+{
+	return o->policy;
+}
+
+void overlay_lock(struct overlay *o)
+{
+	g_mutex_lock(&o->lock);
+}
+
+void overlay_unlock(struct overlay *o)
+{
+	g_mutex_unlock(&o->lock);
+}
+
+void overlay_counters(struct overlay *o, struct overlay_counters *ret)
+{
+	overlay_lock(o);
+	ret->nodes = node_table_size(o->nodes);
+	overlay_unlock(o);
+}
+
+/* Transactions */
+
+int overlay_begin(struct overlay *o)
+{
+	return store_begin(o->store);
+}
+
+static void undo_clear(struct undo *u)
+{
+	node_row_clear(&u->row);
+	g_free(u->origin);
+}
+
+static void undo_apply(struct overlay *o, struct undo *u)
+{
+	if (u->dentry) {
+		u->dentry->born = u->born;
+		u->dentry->covers = u->covers;
+		return;
+	}
+	/* A content that took part may hold what the index no longer says; the next use opens it again. */
+	node_close_content(o, u->node);
+	node_row_clear(&u->node->row);
+	u->node->row = u->row;
+	u->row = (struct node_row){ 0 };
+	g_free(u->node->origin);
+	u->node->origin = g_steal_pointer(&u->origin);
+	u->node->is_lower = u->is_lower;
+}
+
+int overlay_end(struct overlay *o, int r)
+{
+	if (r == 0)
+		r = store_commit(o->store);
+	else
+		store_abort(o->store);
+	for (guint i = o->undo->len; i-- > 0;) {
+		struct undo *u = &g_array_index(o->undo, struct undo, i);
+
+		if (r < 0)
+			undo_apply(o, u);
+		undo_clear(u);
+	}
+	g_array_set_size(o->undo, 0);
+	return r;
+}
+
+void node_edit(struct overlay *o, struct node *n)
+{
+	struct undo u = { .node = n, .row = n->row, .origin = g_strdup(n->origin), .is_lower = n->is_lower };
+
+	u.row.target = g_strdup(n->row.target);
+	if (u.row.xattrs)
+		g_bytes_ref(u.row.xattrs);
+	g_array_append_val(o->undo, u);
+}
+
+void dentry_edit(struct overlay *o, struct dentry *d)
+{
+	struct undo u = { .dentry = d, .born = d->born, .covers = d->covers };
+
+	g_array_append_val(o->undo, u);
+}
+
+int node_save(struct overlay *o, struct node *n)
+{
+	return store_node_put(o->store, &n->row);
+}
+
+int dentry_save(struct overlay *o, struct dentry *d, uint64_t ino)
+{
+	struct name_row row = { .parent = d->parent->ino, .name = d->name, .born = d->born, .ino = ino, .covers = d->covers };
+	int r = store_name_put(o->store, &row);
+
+	if (r == 0)
+		d->born = row.born;
+	return r;
+}
+
+/* Finding */
+
+int overlay_node(struct overlay *o, uint64_t ino, struct node **ret)
+{
+	struct node *n = node_find(o->nodes, ino);
+
+	if (!n)
+		return -ESTALE;
+	*ret = n;
+	return 0;
+}
+
+int overlay_dir(struct overlay *o, uint64_t ino, struct node **ret)
+{
+	struct node *n;
+	int r = overlay_node(o, ino, &n);
+
+	if (r < 0)
+		return r;
+	if (!node_is_dir(n))
+		return -ENOTDIR;
+	r = guard_traverse(&n->verdict);
+	if (r == 0)
+		*ret = n;
+	return r;
+}
+
+bool node_same_object(const struct node *n, const struct fingerprint *print)
+{
+	return n->print_ino == print->ino && n->print_dev == print->dev && n->print_btime == print->btime &&
+	       ((n->row.attr.mode ^ print->attr.mode) & S_IFMT) == 0;
+}
+
+void node_set_print(struct node *n, const struct fingerprint *print)
+{
+	n->print_ino = print->ino;
+	n->print_dev = print->dev;
+	n->print_btime = print->btime;
+}
+
+/* Remembers what the kernel is about to be told, and has it drop cached pages when the workspace's bytes changed under it. */
+static void node_note_seen(struct overlay *o, struct node *n, const struct attr *a)
+{
+	bool changed = n->seen_ctime != 0 &&
+		       (n->seen_ctime != a->ctime || n->seen_mtime != a->mtime || n->seen_size != a->size);
+
+	if (changed && n->lookups > 0 && node_follows(n))
+		invalidator_inode(o->invalidator, n->ino, true);
+	n->seen_ctime = a->ctime;
+	n->seen_mtime = a->mtime;
+	n->seen_size = a->size;
+}
+
+static uint64_t mix64(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= UINT64_C(0xff51afd7ed558ccd); /* the finaliser of MurmurHash3 */
+	x ^= x >> 33;
+	x *= UINT64_C(0xc4ceb9fe1a85ec53);
+	return x ^ x >> 33;
+}
+
+static bool errno_is_absent(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
+}
+
+static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
+{
+	struct node_row row;
+	int r = store_node_get(o->store, EPOCH_LIVE, ino, &row);
+
+	*ret = NULL;
+	if (r == 0 && row.ino) {
+		struct node *n = node_add(o->nodes, ino);
+
+		r = node_load_row(o, n, &row);
+		if (r == 0)
+			*ret = n;
+		else
+			node_release(o->nodes, n);
+	}
+	node_row_clear(&row);
+	return r;
+}
+
+/*
+ * The node of a workspace object that has no row under this name. Another name of the same inode may be known already, with or
+ * without a row: then that node is it, as long as the object really has several links - a row whose object was only moved by its
+ * owner keeps its own life.
+ */
+static int node_of_lower(struct overlay *o, const struct fingerprint *print, struct node **ret)
+{
+	uint64_t ino = print->ino;
+	bool fresh = false;
+	struct node *n;
+	int r;
+
+	if (print->dev != lower_dev(o->lower) || ino >= FIRST_ALIAS_INO || ino <= ROOT_INO)
+		ino = FIRST_ALIAS_INO | mix64(mix64(print->dev) ^ print->ino) >> 4;
+	for (;; ino = FIRST_ALIAS_INO | mix64(ino ^ print->btime) >> 4) {
+		n = node_find(o->nodes, ino);
+		fresh = !n;
+		r = n ? 0 : load_by_ino(o, ino, &n);
+		if (r < 0)
+			return r;
+		if (!n)
+			break;
+		if (node_same_object(n, print) && (n->row.born == 0 || print->attr.nlink > 1) && (n->names || fresh || n->row.born == 0))
+			break;
+		if (fresh)
+			node_release(o->nodes, n);
+	}
+	if (!n) {
+		n = node_add(o->nodes, ino);
+		n->is_lower = true;
+		n->row.ino = ino;
+		n->row.attr = print->attr;
+		node_set_print(n, print);
+	} else if (!n->names && n->row.born == 0) {
+		/* Known by the kernel, nameless until now (its owner renamed it): it follows its name again. */
+		g_clear_pointer(&n->origin, g_free);
+		n->row.attr = print->attr;
+	}
+	*ret = n;
+	return 0;
+}
+
+int node_load_row(struct overlay *o, struct node *n, const struct node_row *row)
+{
+	struct origin origin = { 0 };
+	int r = 0;
+
+	node_close_content(o, n);
+	node_row_clear(&n->row);
+	n->row = *row;
+	n->row.target = g_strdup(row->target);
+	if (n->row.xattrs)
+		g_bytes_ref(n->row.xattrs);
+	if (n->ino == ROOT_INO)
+		return 0;
+	g_clear_pointer(&n->origin, g_free);
+	n->is_lower = row->origin != 0;
+	if (row->origin)
+		r = store_origin_get(o->store, row->origin, &origin);
+	if (r == 0 && row->origin) {
+		n->origin = g_steal_pointer(&origin.path);
+		node_set_print(n, &origin.print);
+	}
+	origin_clear(&origin);
+	return r;
+}
+
+struct load {
+	struct overlay *overlay;
+	struct node *dir;
+};
+
+static int load_name(const struct name_row *name, const struct node_row *row, void *user)
+{
+	struct load *load = user;
+	struct overlay *o = load->overlay;
+	struct node *n = NULL;
+	struct dentry *d;
+	int r = 0;
+
+	if (name->ino && !row->ino)
+		return 0; /* see store_names() */
+	if (name->ino) {
+		n = node_find(o->nodes, name->ino);
+		if (!n) {
+			n = node_add(o->nodes, name->ino);
+			r = node_load_row(o, n, row);
+		}
+	}
+	if (r < 0)
+		return r;
+	d = dentry_find(load->dir, name->name);
+	if (d)
+		dentry_set_node(d, n);
+	else
+		d = dentry_add(load->dir, name->name, n);
+	d->born = name->born;
+	d->covers = name->covers;
+	if (n)
+		node_update_verdict(o, n);
+	return 0;
+}
+
+int overlay_load(struct overlay *o, struct node *dir)
+{
+	struct load load = { .overlay = o, .dir = dir };
+	int r;
+
+	if (dir->rows_loaded)
+		return 0;
+	/* A directory without a row has no names with rows either: node_anchor() goes from the root down. */
+	r = dir->row.born > 0 || dir->ino == ROOT_INO ? store_names(o->store, EPOCH_LIVE, dir->ino, load_name, &load) : 0;
+	dir->rows_loaded = r == 0;
+	return r;
+}
+
+int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print)
+{
+	g_autofree char *parent = node_lower_path(dir), *path = NULL;
+	int r;
+
+	if (!parent)
+		return 0;
+	path = path_join(parent, name);
+	r = lower_stat(o->lower, path, ret_print);
+	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
+}
+
+/* A name without a row, known or not: what does the workspace have now? */
+static int child_of_lower(struct overlay *o, struct node *dir, const char *name, struct child *ret)
+{
+	struct dentry *d = ret->dentry;
+	struct fingerprint print;
+	struct node *n;
+	int r = overlay_lower_has(o, dir, name, &print);
+
+	if (r < 0)
+		return r;
+	if (d && (r == 0 || !node_same_object(d->node, &print))) {
+		/* Its owner took it away or put something else there. Who still has it open reads what was at that path. */
+		n = d->node;
+		if (!n->origin && !d->next_of_node && n->names == d)
+			n->origin = node_lower_path(n);
+		dentry_remove(d);
+		ret->dentry = d = NULL;
+		node_release(o->nodes, n);
+	}
+	if (r == 0)
+		return 0;
+	if (!d) {
+		r = node_of_lower(o, &print, &n);
+		if (r < 0)
+			return r;
+		ret->dentry = d = dentry_add(dir, name, n);
+		node_update_verdict(o, n);
+	}
+	ret->node = d->node;
+	if (d->node->row.born == 0) {
+		d->node->row.attr = print.attr;
+		node_note_seen(o, d->node, &print.attr);
+	}
+	return 0;
+}
+
+int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret)
+{
+	struct fingerprint print;
+	int r = overlay_load(o, dir);
+
+	*ret = (struct child){ .dentry = r == 0 ? dentry_find(dir, name) : NULL };
+	if (r < 0)
+		return r;
+	if (!ret->dentry || (ret->dentry->born == 0))
+		return child_of_lower(o, dir, name, ret);
+	ret->node = ret->dentry->node;
+	if (!ret->node || !node_follows(ret->node) || node_is_dir(ret->node))
+		return 0;
+	/* A row that only follows the workspace shows nothing when there is nothing to follow. */
+	r = lower_stat(o->lower, ret->node->origin, &print);
+	if (errno_is_absent(r) || (r == 0 && ((print.attr.mode ^ ret->node->row.attr.mode) & S_IFMT)))
+		ret->node = NULL;
+	return errno_is_absent(r) ? 0 : r;
+}
+
+/* Showing */
+
+bool node_follows(const struct node *n)
+{
+	if (!n->is_lower)
+		return false;
+	return S_ISREG(n->row.attr.mode) ? n->row.content == 0 : n->row.target == NULL;
+}
+
+int node_attr(struct overlay *o, struct node *n, struct attr *ret)
+{
+	g_autofree char *path = NULL;
+	struct fingerprint print;
+	int r = -ENOENT;
+
+	if (node_follows(n)) {
+		path = node_lower_path(n);
+		r = path ? lower_stat(o->lower, path, &print) : -ESTALE;
+		if (r == 0 && ((print.attr.mode ^ n->row.attr.mode) & S_IFMT))
+			r = -ESTALE;
+		if (r < 0 && !(node_is_dir(n) && n->row.born > 0))
+			return errno_is_absent(r) ? -ESTALE : r;
+	}
+	if (n->row.born == 0 && r == 0) {
+		*ret = print.attr;
+		n->row.attr = print.attr;
+		if (!n->names && n->ino != ROOT_INO)
+			ret->nlink = 0;
+	} else {
+		node_row_attr(&n->row, r == 0 ? &print.attr : NULL, ret);
+		if (!node_follows(n))
+			ret->blocks = n->content ? content_blocks(n->content) : (ret->size + 511) / 512;
+	}
+	if (r == 0)
+		node_note_seen(o, n, ret);
+	return 0;
+}
+
+/* What a directory shows must not depend on what the rules hide in it, nor on a count that nobody needs: as btrfs does. */
+static void attr_of_dir(struct attr *a)
+{
+	if (!S_ISDIR(a->mode))
+		return;
+	a->size = 4096;
+	a->blocks = 8;
+	a->nlink = a->nlink > 0;
+}
+
+int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
+{
+	struct attr a;
+	int r = node_attr(o, n, &a);
+
+	if (r < 0)
+		return r;
+	attr_of_dir(&a);
+	guard_attr(&n->verdict, &a);
+	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
+	ret->cacheable = !node_follows(n);
+	ret->guarded = n->verdict.action >= ACTION_DENY;
+	return 0;
+}
+
+void child_verdict(struct overlay *o, struct node *dir, const char *name, const char *lower, bool inherit, bool is_dir, struct verdict *ret)
+{
+	g_autofree char *path = dentry_path(dir, name);
+
+	guard_verdict(o->policy, dir, path ? path : name, lower, inherit, is_dir, ret);
+}
+
+void node_update_verdict(struct overlay *o, struct node *n)
+{
+	g_autofree char *lower = node_lower_path(n);
+	bool first = true;
+
+	if (n->ino == ROOT_INO)
+		return;
+	for (struct dentry *d = n->names; d; d = d->next_of_node) {
+		struct verdict v;
+
+		child_verdict(o, d->parent, d->name, lower, n->origin == NULL, node_is_dir(n), &v);
+		if (first || v.action > n->verdict.action)
+			n->verdict = v;
+		first = false;
+	}
+}
+
+void node_update_verdicts(struct overlay *o, struct node *n)
+{
+	uint8_t before = n->verdict.action;
+	GHashTableIter iter;
+	gpointer value;
+
+	node_update_verdict(o, n);
+	if (before != n->verdict.action)
+		invalidator_inode(o->invalidator, n->ino, true);
+	if (!n->children)
+		return;
+	g_hash_table_iter_init(&iter, n->children);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		struct dentry *d = value;
+
+		if (d->node)
+			node_update_verdicts(o, d->node);
+	}
+}
+
+/* Owning */
+
+int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id)
+{
+	struct origin origin = { .path = (char *)path, .print = *print, .seen = nsec_now() };
+	int r = store_origin_add(o->store, &origin);
+
+	if (r == 0)
+		*ret_id = origin.id;
+	return r;
+}
+
+/* A row for a name of a workspace object; what it covers is the object at this very path. */
+static int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print)
+{
+	int r;
+
+	if (d->born > 0)
+		return 0;
+	dentry_edit(o, d);
+	r = origin_record(o, lower, print, &d->covers);
+	return r < 0 ? r : dentry_save(o, d, d->node->ino);
+}
+
+int node_anchor(struct overlay *o, struct node *n)
+{
+	g_autofree char *path = NULL;
+	struct fingerprint print;
+	int r = 0;
+
+	if (n->row.born > 0)
+		return 0;
+	for (struct dentry *d = n->names; r == 0 && d; d = d->next_of_node)
+		r = node_anchor(o, d->parent);
+	if (r < 0)
+		return r;
+	path = node_lower_path(n);
+	if (n->ino == ROOT_INO)
+		return 0;
+	if (!path) {
+		/* Made here, unlinked, and dropped by a rollback: it lives on without a name. */
+		node_edit(o, n);
+		n->row.attr.nlink = 0;
+		return node_save(o, n);
+	}
+	r = lower_stat(o->lower, path, &print);
+	if (r < 0)
+		return errno_is_absent(r) ? -ESTALE : r;
+	node_edit(o, n);
+	n->row.flags = 0;
+	n->row.attr = print.attr;
+	if (!n->names)
+		n->row.attr.nlink = 0;
+	node_set_print(n, &print);
+	r = origin_record(o, path, &print, &n->row.origin);
+	if (r < 0)
+		return r;
+	g_free(n->origin);
+	n->origin = g_strdup(path);
+	r = node_save(o, n);
+	for (struct dentry *d = n->names; r == 0 && d; d = d->next_of_node) {
+		g_autofree char *dir = node_lower_path(d->parent);
+		g_autofree char *own = dir ? path_join(dir, d->name) : g_strdup(path);
+
+		if (strcmp(own, path) == 0 && d->born == 0) {
+			dentry_edit(o, d);
+			d->covers = n->row.origin;
+			r = dentry_save(o, d, n->ino);
+		} else {
+			r = dentry_anchor(o, d, own, &print);
+		}
+	}
+	n->rows_loaded = n->rows_loaded || node_is_dir(n);
+	return r;
+}
+
+int node_own_attr(struct overlay *o, struct node *n)
+{
+	struct attr now;
+	int r = node_attr(o, n, &now);
+
+	if (r == 0)
+		r = node_anchor(o, n);
+	if (r < 0)
+		return r;
+	node_edit(o, n);
+	now.nlink = n->row.attr.nlink;
+	n->row.attr = now;
+	n->row.ino = n->ino;
+	n->row.flags |= NODE_OWN_ATTR | NODE_OWN_TIMES;
+	return 0;
+}
+
+static int orphan_drop(struct overlay *o, struct node *n)
+{
+	int r = overlay_begin(o);
+
+	if (r == 0)
+		r = store_node_drop(o->store, n->ino);
+	if (r == 0 && n->row.content)
+		r = content_drop(o->store, n->row.content);
+	return overlay_end(o, r);
+}
+
+void node_forget_unused(struct overlay *o, struct node *n)
+{
+	if (n->lookups > 0)
+		return;
+	node_close_content(o, n);
+	g_clear_pointer(&n->listing, listing_free);
+	if (!n->names && n->ino != ROOT_INO && n->row.born > 0) {
+		/* On a full disk the row stays until the store is opened next time. */
+		if (orphan_drop(o, n) < 0)
+			g_debug("orphan %" G_GUINT64_FORMAT " not dropped", n->ino);
+		n->row.born = 0;
+	}
+	node_release(o->nodes, n);
+}

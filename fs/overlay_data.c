@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overlay_data - the bytes of regular files
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/overlay_private.h"
+
+/* Open contents may hold a descriptor or two each. */
+#define OPEN_CONTENTS_MAX 256
+
+void node_close_content(struct overlay *o, struct node *n)
+{
+	if (!n->content)
+		return;
+	g_queue_remove(&o->open_contents, n);
+	g_clear_pointer(&n->content, content_close);
+}
+
+static void node_keep_content(struct overlay *o, struct node *n, struct content *c)
+{
+	node_close_content(o, n);
+	n->content = c;
+	g_queue_push_head(&o->open_contents, n);
+	while (g_queue_get_length(&o->open_contents) > OPEN_CONTENTS_MAX)
+		node_close_content(o, g_queue_peek_tail(&o->open_contents));
+}
+
+int node_open_content(struct overlay *o, struct node *n, struct content **ret)
+{
+	struct content *c;
+	int r = 0;
+
+	if (!n->content) {
+		r = content_open(o->store, o->lower, n->row.content, &c);
+		if (r == 0)
+			node_keep_content(o, n, c);
+	}
+	if (r == 0)
+		*ret = n->content;
+	return r;
+}
+
+/* The first content of its own, from what the workspace shows or from nothing. */
+static int node_copy_up(struct overlay *o, struct node *n, uint64_t keep, struct content **ret)
+{
+	struct origin origin = { 0 };
+	int r;
+
+	if (!node_follows(n))
+		return content_new(o->store, o->lower, ret);
+	r = store_origin_get(o->store, n->row.origin, &origin);
+	if (r == 0) {
+		struct fingerprint print;
+
+		/*
+		 * The row may be older than the owner's last edit, which the view has shown since; what is copied is what is there
+		 * now, and this is what a commit will be checked against.
+		 */
+		r = lower_stat(o->lower, origin.path, &print);
+		if (r == 0 && !fingerprint_same(&print, &origin.print)) {
+			origin.print = print;
+			origin.seen = nsec_now();
+			r = store_origin_add(o->store, &origin);
+			for (struct dentry *d = n->names; r == 0 && d; d = d->next_of_node) {
+				if (d->covers != n->row.origin)
+					continue;
+				dentry_edit(o, d);
+				d->covers = origin.id;
+				r = dentry_save(o, d, n->ino);
+			}
+			n->row.origin = origin.id;
+			node_set_print(n, &print);
+		}
+	}
+	if (r == 0)
+		r = content_from_lower(o->store, o->lower, &origin, keep, ret);
+	if (r == 0 && origin.has_sha256)
+		r = store_origin_set_sha256(o->store, origin.id, origin.sha256);
+	origin_clear(&origin);
+	return r;
+}
+
+int node_own_data(struct overlay *o, struct node *n, uint64_t keep, struct content **ret)
+{
+	struct content *c, *old;
+	int r = node_own_attr(o, n);
+
+	if (r == 0)
+		r = node_drop_capability(o, n);
+	if (r < 0)
+		return r;
+	if (n->row.content == 0) {
+		r = node_copy_up(o, n, keep, &c);
+	} else {
+		r = node_open_content(o, n, &old);
+		if (r < 0)
+			return r;
+		if (content_is_writable(old)) {
+			*ret = old;
+			return 0;
+		}
+		r = content_fork(old, keep, &c);
+	}
+	if (r < 0)
+		return r;
+	node_keep_content(o, n, c);
+	n->row.content = content_id(c);
+	*ret = c;
+	return 0;
+}
+
+int node_set_size(struct overlay *o, struct node *n, uint64_t size)
+{
+	struct content *c;
+	int r = node_own_data(o, n, size, &c);
+
+	if (r == 0)
+		r = content_truncate(c, size);
+	if (r < 0)
+		return r;
+	n->row.attr.size = size;
+	n->row.attr.mtime = nsec_now();
+	return 0;
+}
+
+/* What every change of data ends with. */
+static int data_changed(struct overlay *o, struct node *n, struct content *c, const struct caller *who)
+{
+	n->row.attr.size = content_size(c);
+	n->row.attr.mtime = n->row.attr.ctime = nsec_now();
+	if (who && who->kill_privileges) {
+		n->row.attr.mode &= ~(uint32_t)S_ISUID;
+		if (n->row.attr.mode & S_IXGRP)
+			n->row.attr.mode &= ~(uint32_t)S_ISGID;
+	}
+	return node_save(o, n);
+}
+
+static int regular_node(struct overlay *o, uint64_t ino, struct node **ret)
+{
+	int r = overlay_node(o, ino, ret);
+
+	if (r < 0)
+		return r;
+	return S_ISREG((*ret)->row.attr.mode) ? 0 : node_is_dir(*ret) ? -EISDIR : -EINVAL;
+}
+
+static ssize_t lower_read(struct overlay *o, const char *path, void *buf, size_t size, uint64_t offset)
+{
+	int fd = lower_open_file(o->lower, path, O_RDONLY);
+	ssize_t n;
+
+	if (fd < 0)
+		return fd == -ENOENT ? -ESTALE : fd;
+	n = pread(fd, buf, size, offset);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	return n;
+}
+
+ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, uint64_t offset)
+{
+	g_autofree char *path = NULL;
+	struct content *c;
+	struct node *n;
+	ssize_t r;
+
+	overlay_lock(o);
+	r = regular_node(o, ino, &n);
+	if (r == 0)
+		r = guard_read(&n->verdict);
+	if (r == 0 && node_follows(n)) {
+		path = node_lower_path(n);
+		r = path ? 0 : -ESTALE;
+	} else if (r == 0 && n->row.content) {
+		r = node_open_content(o, n, &c);
+		if (r == 0)
+			r = content_read(c, buf, size, offset);
+	}
+	overlay_unlock(o);
+	return path ? lower_read(o, path, buf, size, offset) : r;
+}
+
+int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size, uint64_t offset, const struct caller *who)
+{
+	struct content *c;
+	struct node *n;
+	int r;
+
+	overlay_lock(o);
+	r = regular_node(o, ino, &n);
+	if (r == 0)
+		r = guard_change(&n->verdict);
+	if (r == 0)
+		r = overlay_begin(o);
+	if (r == 0) {
+		r = node_own_data(o, n, UINT64_MAX, &c);
+		if (r == 0)
+			r = content_write(c, buf, size, offset);
+		if (r == 0)
+			r = data_changed(o, n, c, who);
+		r = overlay_end(o, r);
+	}
+	overlay_unlock(o);
+	return r;
+}
+
+int overlay_fallocate(struct overlay *o, uint64_t ino, int mode, uint64_t offset, uint64_t length)
+{
+	struct content *c;
+	struct node *n;
+	int r;
+
+	overlay_lock(o);
+	r = regular_node(o, ino, &n);
+	if (r == 0)
+		r = guard_change(&n->verdict);
+	if (r == 0)
+		r = overlay_begin(o);
+	if (r == 0) {
+		r = node_own_data(o, n, UINT64_MAX, &c);
+		if (r == 0)
+			r = content_allocate(c, mode, offset, length);
+		if (r == 0)
+			r = data_changed(o, n, c, NULL);
+		r = overlay_end(o, r);
+	}
+	overlay_unlock(o);
+	return r;
+}
+
+static int64_t lower_seek(struct overlay *o, const char *path, uint64_t offset, int whence)
+{
+	int fd = lower_open_file(o->lower, path, O_RDONLY);
+	int64_t r;
+
+	if (fd < 0)
+		return fd == -ENOENT ? -ESTALE : fd;
+	r = lseek(fd, offset, whence);
+	if (r < 0)
+		r = -errno;
+	close(fd);
+	return r;
+}
+
+int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int whence)
+{
+	g_autofree char *path = NULL;
+	struct content *c;
+	struct node *n;
+	int64_t r;
+
+	overlay_lock(o);
+	r = regular_node(o, ino, &n);
+	if (r == 0)
+		r = guard_read(&n->verdict);
+	if (r == 0 && node_follows(n)) {
+		path = node_lower_path(n);
+		r = path ? 0 : -ESTALE;
+	} else if (r == 0 && n->row.content) {
+		r = node_open_content(o, n, &c);
+		if (r == 0)
+			r = content_seek(c, offset, whence);
+	} else if (r == 0) {
+		r = -ENXIO; /* an empty file has neither data nor holes */
+	}
+	overlay_unlock(o);
+	return path ? lower_seek(o, path, offset, whence) : r;
+}
+
+int overlay_fsync(struct overlay *o, uint64_t ino)
+{
+	struct content *c = NULL;
+	struct node *n;
+	int r;
+
+	overlay_lock(o);
+	r = overlay_node(o, ino, &n);
+	if (r == 0 && S_ISREG(n->row.attr.mode) && n->row.content)
+		r = node_open_content(o, n, &c);
+	if (r == 0 && c)
+		r = content_sync(c);
+	overlay_unlock(o);
+	return r < 0 ? r : store_sync(o->store);
+}

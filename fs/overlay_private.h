@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * overlay_private - shared by the overlay_*.c files; everything here is called with overlay->lock held.
+ *
+ * A change goes through the store first and reaches the names in memory after its commit, which can't fail any more. Only the row data of nodes
+ * and dentries is updated on the way; node_edit() and dentry_edit() remember what it was, and overlay_end() puts it back when the transaction
+ * fails.
+ */
+
+#include "fs/guard.h"
+#include "fs/invalidate.h"
+#include "fs/node.h"
+#include "fs/overlay.h"
+#include "snapshot/tree.h"
+
+struct overlay {
+	GMutex lock;
+	struct store *store;
+	struct lower *lower;
+	struct policy *policy;
+	struct node_table *nodes;
+	struct invalidator *invalidator; /* NULL until overlay_watch() */
+	GArray *undo;                    /* struct undo, of the transaction that runs */
+	GQueue open_contents;            /* nodes with an open content, the last used one first */
+};
+
+/* overlay_core.c: transactions */
+
+int overlay_begin(struct overlay *o);
+/* overlay_end() - commits when @r is 0; else, or when that fails, nothing happened. Returns @r or the error of the commit. */
+int overlay_end(struct overlay *o, int r);
+/* node_edit() - before the first change of n->row, n->origin or n->is_lower. */
+void node_edit(struct overlay *o, struct node *n);
+void dentry_edit(struct overlay *o, struct dentry *d);
+int node_save(struct overlay *o, struct node *n);
+/* dentry_save() - writes the row of @d with @ino (0 = whiteout). */
+int dentry_save(struct overlay *o, struct dentry *d, uint64_t ino);
+
+/* overlay_core.c: finding things */
+
+/* overlay_node() - -ESTALE for an unknown number. */
+int overlay_node(struct overlay *o, uint64_t ino, struct node **ret);
+/* overlay_dir() - the same, -ENOTDIR, and what the rules say of walking through it. */
+int overlay_dir(struct overlay *o, uint64_t ino, struct node **ret);
+
+struct child {
+	struct dentry *dentry; /* NULL: the name is nowhere known; without @node a whiteout or a row that shows nothing */
+	struct node *node;     /* NULL: no such name in the view */
+};
+/* overlay_child() - what @name in @dir is now; loads rows and looks into the workspace. */
+int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret);
+/* overlay_load() - all rows of a directory are in memory after it. */
+int overlay_load(struct overlay *o, struct node *dir);
+/* overlay_lower_has() - whether the workspace has @name in the directory that shows through @dir. */
+int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
+bool node_same_object(const struct node *n, const struct fingerprint *print);
+void node_set_print(struct node *n, const struct fingerprint *print);
+/* node_load_row() - takes over the values of @row, and what its origin says. */
+int node_load_row(struct overlay *o, struct node *n, const struct node_row *row);
+
+/* overlay_core.c: showing */
+
+/* node_follows() - bytes (files), entries and attributes (directories) or target (symlinks) are the workspace's. */
+bool node_follows(const struct node *n);
+/* node_attr() - the attributes before the rules; -ESTALE when the workspace object is gone. */
+int node_attr(struct overlay *o, struct node *n, struct attr *ret);
+int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret);
+void node_update_verdict(struct overlay *o, struct node *n);
+/* node_update_verdicts() - of @n and all that is known below it; tells the kernel to forget what it cached of them. */
+void node_update_verdicts(struct overlay *o, struct node *n);
+void child_verdict(struct overlay *o, struct node *dir, const char *name, const char *lower, bool inherit, bool is_dir, struct verdict *ret);
+
+/* overlay_core.c: owning */
+
+/* node_anchor() - gives @n, all its known names and all directories above them rows that follow the workspace. In a transaction. */
+int node_anchor(struct overlay *o, struct node *n);
+/* node_own_attr() - node_anchor(), and mode, owner and times are in the row from now on. */
+int node_own_attr(struct overlay *o, struct node *n);
+int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
+/* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
+void node_forget_unused(struct overlay *o, struct node *n);
+
+/* overlay_data.c */
+
+/* node_open_content() - the handle of row.content. */
+int node_open_content(struct overlay *o, struct node *n, struct content **ret);
+void node_close_content(struct overlay *o, struct node *n);
+/* node_own_data() - a writable content with at least the first @keep bytes of the present one. In a transaction. */
+int node_own_data(struct overlay *o, struct node *n, uint64_t keep, struct content **ret);
+int node_set_size(struct overlay *o, struct node *n, uint64_t size);
+
+/* overlay_xattr.c */
+
+int node_xattrs(struct overlay *o, struct node *n, GBytes **ret);
+/* node_drop_capability() - file capabilities do not survive a change of the file. In a transaction. */
+int node_drop_capability(struct overlay *o, struct node *n);

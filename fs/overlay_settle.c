@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overlay_settle - after a commit: what was written into the workspace is no longer a change
+ *
+ * A committed node keeps its row and its number, for programs may have it open, but the row follows the workspace from now on: no bytes, no
+ * attributes of its own. Whoever changed it again since the committed state keeps that change, on the new base. A committed
+ * deletion needs no whiteout any more.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fs/overlay_resync.h"
+
+struct settling {
+	struct overlay *overlay;
+	int64_t epoch;
+	GHashTable *paths;         /* committed */
+	struct changed_rows rows;
+};
+
+/* Where @path was at the epoch: the number of its directory (0 = one without rows) and its last part, borrowed from @path. */
+static int settle_locate(struct settling *s, const char *path, uint64_t *ret_parent, const char **ret_name)
+{
+	const char *name = strrchr(path, '/');
+	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+	uint64_t parent = ROOT_INO;
+
+	for (char **part = parts; parent && part[0] && part[1]; part++) {
+		struct name_row row;
+		int r = store_name_get(s->overlay->store, s->epoch, parent, *part, &row);
+
+		if (r < 0)
+			return r;
+		parent = row.ino;
+		name_row_clear(&row);
+	}
+	*ret_parent = parent;
+	*ret_name = name ? name + 1 : path;
+	return 0;
+}
+
+static void settle_attr(struct node_row *n, const struct attr *lower)
+{
+	bool same = n->attr.mode == lower->mode && n->attr.uid == lower->uid && n->attr.gid == lower->gid;
+
+	/* What could not be written (an owner, without the right to) stays ours. */
+	n->flags = same ? 0 : NODE_OWN_ATTR;
+}
+
+/*
+ * May the directory merge with its new place? Only when nothing that it shows still lies at the old one: a part of a renamed
+ * directory can be committed alone.
+ */
+static int settle_dir_moves(struct settling *s, const struct node_row *dir, const char *path, bool *ret)
+{
+	g_autoptr(GPtrArray) names = NULL;
+	struct origin origin = { 0 };
+	int r;
+
+	*ret = true;
+	if (!dir->origin)
+		return 0;
+	r = store_origin_get(s->overlay->store, dir->origin, &origin);
+	if (r < 0)
+		return r;
+	if (strcmp(origin.path, path) != 0 && lower_list(s->overlay->lower, origin.path, &names) == 0) {
+		for (guint i = 0; *ret && i < names->len; i++) {
+			const struct lower_name *n = g_ptr_array_index(names, i);
+			g_autofree char *child = path_join(path, n->name);
+			struct name_row row;
+
+			r = store_name_get(s->overlay->store, s->epoch, dir->ino, n->name, &row);
+			if (r < 0)
+				break;
+			if (row.born == 0 && !g_hash_table_contains(s->paths, child))
+				*ret = false;
+			name_row_clear(&row);
+		}
+	}
+	origin_clear(&origin);
+	return r;
+}
+
+static int settle_node(struct settling *s, const char *path, uint64_t ino, int64_t origin, const struct fingerprint *print)
+{
+	struct node_row n;
+	bool moves = true;
+	int r = store_node_get(s->overlay->store, EPOCH_LIVE, ino, &n);
+
+	if (r < 0 || !n.ino)
+		return r;
+	if (S_ISDIR(n.attr.mode))
+		r = settle_dir_moves(s, &n, path, &moves);
+	if (r == 0 && moves && ((n.attr.mode ^ print->attr.mode) & S_IFMT) == 0) {
+		n.origin = origin;
+		if (n.born <= s->epoch) {
+			settle_attr(&n, &print->attr);
+			n.content = 0;
+			g_clear_pointer(&n.target, g_free);
+			g_clear_pointer(&n.xattrs, g_bytes_unref);
+		} else if (S_ISREG(n.attr.mode)) {
+			n.flags |= NODE_OWN_ATTR | NODE_OWN_TIMES;
+		}
+		r = store_node_put(s->overlay->store, &n);
+	}
+	changed_rows_add_node(ino, &s->rows);
+	node_row_clear(&n);
+	return r;
+}
+
+/* The name now: it covers what was committed. Gone meanwhile without a trace, because there was nothing to cover then: a whiteout. */
+static int settle_name(struct settling *s, uint64_t parent, const char *name, int64_t origin)
+{
+	struct name_row now;
+	int r = store_name_get(s->overlay->store, EPOCH_LIVE, parent, name, &now);
+
+	if (r < 0)
+		return r;
+	if (now.born == 0) {
+		now.parent = parent;
+		now.name = g_strdup(name);
+	}
+	now.covers = origin;
+	r = store_name_put(s->overlay->store, &now);
+	name_row_clear(&now);
+	changed_rows_add_name(parent, name, &s->rows);
+	return r;
+}
+
+static int settle_deleted(struct settling *s, uint64_t parent, const char *name)
+{
+	struct name_row now;
+	int r = store_name_get(s->overlay->store, EPOCH_LIVE, parent, name, &now);
+
+	if (r == 0 && now.born > 0 && now.ino == 0) {
+		r = store_name_drop(s->overlay->store, parent, name);
+	} else if (r == 0 && now.born > 0 && now.covers) {
+		now.covers = 0;
+		r = store_name_put(s->overlay->store, &now);
+	}
+	name_row_clear(&now);
+	changed_rows_add_name(parent, name, &s->rows);
+	return r;
+}
+
+/* A file without row in a renamed directory that could not move: it gets a row, for its place is its own now. */
+static int settle_child_of_renamed(struct settling *s, const char *path, uint64_t parent, const char *name, int64_t origin,
+				   const struct fingerprint *print)
+{
+	struct node *dir = node_find(s->overlay->nodes, parent);
+	struct dentry *d = dir ? dentry_find(dir, name) : NULL;
+	struct node_row n = { .ino = d && d->node ? d->node->ino : store_new_ino(s->overlay->store), .attr = print->attr, .origin = origin };
+	struct name_row row = { .parent = parent, .name = (char *)name, .ino = n.ino, .covers = origin };
+	struct node_row dir_row;
+	struct origin dir_origin = { 0 };
+	bool in_place = true;
+	int r = store_node_get(s->overlay->store, EPOCH_LIVE, parent, &dir_row);
+
+	if (r == 0 && dir_row.origin)
+		r = store_origin_get(s->overlay->store, dir_row.origin, &dir_origin);
+	if (r == 0 && dir_origin.path) {
+		g_autofree char *shown = path_join(dir_origin.path, name);
+
+		in_place = strcmp(shown, path) == 0;
+	}
+	if (r == 0 && !in_place)
+		r = store_node_put(s->overlay->store, &n);
+	if (r == 0 && !in_place)
+		r = store_name_put(s->overlay->store, &row);
+	if (!in_place) {
+		changed_rows_add_node(n.ino, &s->rows);
+		changed_rows_add_name(parent, name, &s->rows);
+	}
+	origin_clear(&dir_origin);
+	node_row_clear(&dir_row);
+	return r;
+}
+
+/* @dirs: directories in a first pass, so that the second one finds them where they merge now. */
+static int settle_path(struct settling *s, const char *path, bool dirs)
+{
+	struct fingerprint print = { 0 };
+	struct name_row then;
+	const char *name;
+	uint64_t parent;
+	int64_t origin;
+	int r = settle_locate(s, path, &parent, &name);
+
+	if (r < 0 || parent == 0)
+		return r;
+	r = lower_stat(s->overlay->lower, path, &print);
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+		return r;
+	if (dirs != (r == 0 && S_ISDIR(print.attr.mode)))
+		return 0;
+	if (r < 0)
+		return settle_deleted(s, parent, name);
+	r = store_name_get(s->overlay->store, s->epoch, parent, name, &then);
+	if (r == 0)
+		r = origin_record(s->overlay, path, &print, &origin);
+	if (r == 0 && then.born == 0)
+		r = settle_child_of_renamed(s, path, parent, name, origin, &print);
+	if (r == 0 && then.ino)
+		r = settle_node(s, path, then.ino, origin, &print);
+	if (r == 0 && then.born > 0)
+		r = settle_name(s, parent, name, origin);
+	name_row_clear(&then);
+	return r;
+}
+
+/* What a directory without rows of its own shows has a new place, and so other inodes: the nodes that are known stay the same. */
+static void settle_prints(struct overlay *o, struct node *dir)
+{
+	GHashTableIter iter;
+	gpointer value;
+
+	if (!dir->children)
+		return;
+	g_hash_table_iter_init(&iter, dir->children);
+	while (g_hash_table_iter_next(&iter, NULL, &value)) {
+		struct dentry *d = value;
+		struct fingerprint print;
+
+		if (!d->node || d->born > 0 || overlay_lower_has(o, dir, d->name, &print) <= 0)
+			continue;
+		node_set_print(d->node, &print);
+		settle_prints(o, d->node);
+	}
+}
+
+int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths)
+{
+	struct settling s = { .overlay = o, .epoch = epoch };
+	int r;
+
+	s.paths = g_hash_table_new(g_str_hash, g_str_equal);
+	for (const char *const *p = paths; *p; p++)
+		g_hash_table_add(s.paths, (gpointer)*p);
+	changed_rows_init(&s.rows);
+	overlay_lock(o);
+	r = overlay_begin(o);
+	if (r == 0) {
+		for (const char *const *p = paths; r == 0 && *p; p++)
+			r = settle_path(&s, *p, true);
+		for (const char *const *p = paths; r == 0 && *p; p++)
+			r = settle_path(&s, *p, false);
+		r = overlay_end(o, r);
+	}
+	if (r == 0)
+		r = overlay_resync(o, &s.rows);
+	for (guint i = 0; r == 0 && i < s.rows.nodes->len; i++) {
+		struct node *n = node_find(o->nodes, g_array_index(s.rows.nodes, uint64_t, i));
+
+		if (n && node_is_dir(n))
+			settle_prints(o, n);
+	}
+	overlay_unlock(o);
+	changed_rows_clear(&s.rows);
+	g_hash_table_unref(s.paths);
+	if (r == 0)
+		overlay_drain(o);
+	return r;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "snapshot/lines.h"
+
+#include <errno.h>
+#include <git2.h>
+#include <string.h>
+
+#include "snapshot/store.h"
+
+struct job {
+	lines_write write;
+	lines_binary_fn binary;
+	void *user;
+	uint64_t added;
+	uint64_t removed;
+};
+
+/* For the life of the process: starting it costs, and others here use it too. */
+static void lines_init(void)
+{
+	static gsize once;
+
+	if (g_once_init_enter(&once)) {
+		git_libgit2_init();
+		g_once_init_leave(&once, 1);
+	}
+}
+
+static int on_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void *user)
+{
+	struct job *job = user;
+
+	(void)delta;
+	job->write(hunk->header, hunk->header_len, job->user);
+	return 0;
+}
+
+static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line, void *user)
+{
+	struct job *job = user;
+
+	(void)delta;
+	(void)hunk;
+	/* The "no newline" lines carry their own text, line break in front included. */
+	if (line->origin == GIT_DIFF_LINE_CONTEXT || line->origin == GIT_DIFF_LINE_ADDITION ||
+	    line->origin == GIT_DIFF_LINE_DELETION)
+		job->write(&line->origin, 1, job->user);
+	job->write(line->content, line->content_len, job->user);
+	return 0;
+}
+
+static int on_counted_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line, void *user)
+{
+	struct job *job = user;
+
+	(void)delta;
+	(void)hunk;
+	job->added += line->origin == GIT_DIFF_LINE_ADDITION;
+	job->removed += line->origin == GIT_DIFF_LINE_DELETION;
+	return 0;
+}
+
+static int on_binary(const git_diff_delta *delta, const git_diff_binary *binary, void *user)
+{
+	const git_diff_binary_file *files[] = { &binary->new_file, &binary->old_file };
+	struct job *job = user;
+
+	(void)delta;
+	for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+		struct lines_binary half = { .delta = files[i]->type == GIT_DIFF_BINARY_DELTA, .data = files[i]->data,
+					     .size = files[i]->datalen, .inflated_size = files[i]->inflatedlen };
+
+		job->binary(&half, job->user);
+	}
+	return 0;
+}
+
+static int run(struct job *job, GBytes *before, GBytes *after, uint32_t flags, git_diff_hunk_cb hunk_cb, git_diff_line_cb line_cb,
+	       GError **error)
+{
+	git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+	gsize old_size = 0, new_size = 0;
+	const void *old = before ? g_bytes_get_data(before, &old_size) : NULL;
+	const void *new = after ? g_bytes_get_data(after, &new_size) : NULL;
+	const git_error *e;
+
+	lines_init();
+	options.flags = flags;
+	options.max_size = -1;
+	/* libgit2 takes NULL for "absent"; an empty string is a file. */
+	if (git_diff_buffers(before && !old ? "" : old, old_size, NULL, after && !new ? "" : new, new_size, NULL, &options, NULL,
+			     job->binary ? on_binary : NULL, hunk_cb, line_cb, job) == 0)
+		return 0;
+	e = git_error_last();
+	g_set_error(error, STORE_ERROR, STORE_ERROR_FAILED, "%s", e ? e->message : "libgit2 failed");
+	return -EIO;
+}
+
+int lines_hunks(GBytes *before, GBytes *after, lines_write write, void *user, GError **error)
+{
+	struct job job = { .write = write, .user = user };
+
+	return run(&job, before, after, GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC, on_hunk, on_line, error);
+}
+
+int lines_count(GBytes *before, GBytes *after, uint64_t *ret_added, uint64_t *ret_removed, GError **error)
+{
+	struct job job = { 0 };
+	int r = run(&job, before, after, GIT_DIFF_FORCE_TEXT, NULL, on_counted_line, error);
+
+	if (r == 0) {
+		*ret_added = job.added;
+		*ret_removed = job.removed;
+	}
+	return r;
+}
+
+int lines_binary(GBytes *before, GBytes *after, lines_binary_fn fn, void *user, GError **error)
+{
+	struct job job = { .binary = fn, .user = user };
+
+	return run(&job, before, after, GIT_DIFF_FORCE_BINARY | GIT_DIFF_SHOW_BINARY, NULL, NULL, error);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * lines - what differs between two byte strings; with git_commit.c the home of libgit2
+ *
+ * Bytes are bytes: no repository, attribute, filter or configuration is asked. NULL is an absent side.
+ */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef void (*lines_write)(const char *data, size_t size, void *user);
+
+/* lines_hunks() - unified hunks with three lines of context, as in a patch after its +++ line. */
+int lines_hunks(GBytes *before, GBytes *after, lines_write write, void *user, GError **error);
+int lines_count(GBytes *before, GBytes *after, uint64_t *ret_added, uint64_t *ret_removed, GError **error);
+
+/* One direction of a binary difference: what git names "literal" or "delta", compressed by zlib. */
+struct lines_binary {
+	bool delta;
+	const void *data; /* deflated; borrowed for the call */
+	size_t size;
+	size_t inflated_size;
+};
+
+/* lines_binary() - @fn gets the way from @before to @after, then the way back. */
+typedef void (*lines_binary_fn)(const struct lines_binary *half, void *user);
+int lines_binary(GBytes *before, GBytes *after, lines_binary_fn fn, void *user, GError **error);

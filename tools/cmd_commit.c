@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "snapshot/apply.h"
+#include "tools/attach.h"
+#include "tools/change_text.h"
+#include "tools/command.h"
+#include "tools/confirm.h"
+#include "tools/exit.h"
+#include "tools/output.h"
+#include "tools/path_args.h"
+#include "tools/sandbox.h"
+
+#define SUMMARY_LINES 40
+
+struct commit {
+	gboolean dry_run, yes, reviewed;
+	char *expect;
+	bool json;
+	struct attached *attached;
+	struct tree *from, *to;
+	int64_t epoch; /* of @to */
+	char **paths;
+	GPtrArray *changes;
+	char *digest;
+	struct apply_result result;
+};
+typedef struct commit commit_t; /* for g_auto() only */
+
+static void commit_clear(struct commit *c)
+{
+	apply_result_clear(&c->result);
+	g_clear_pointer(&c->changes, g_ptr_array_unref);
+	g_clear_pointer(&c->from, tree_close);
+	g_clear_pointer(&c->to, tree_close);
+	g_clear_pointer(&c->attached, attached_close);
+	g_clear_pointer(&c->paths, g_strfreev);
+	g_free(c->expect);
+	g_free(c->digest);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_t, commit_clear)
+
+static bool find_changes(struct commit *c, struct invocation *inv, GError **error)
+{
+	struct attached *a;
+
+	a = c->attached = attached_open(command_arg(inv, 0), ATTACH_CONTROL, error);
+	if (!a || !path_args_new(a->sandbox, inv->paths, &c->paths, error) || !attached_lock_commits(a, error) ||
+	    !attached_pin(a, &c->epoch, error))
+		return false;
+	c->from = tree_open(a->store, a->lower, TREE_LOWER);
+	c->to = tree_open(a->store, a->lower, c->epoch);
+	if (!attached_check_paths(c->from, c->to, c->paths, error) ||
+	    !attached_changes(a, c->from, c->to, c->paths, false, &c->changes, error))
+		return false;
+	c->digest = changes_digest(c->changes, c->to, error);
+	return c->digest != NULL;
+}
+
+static bool check_digest(const struct commit *c, GError **error)
+{
+	if (!c->expect || g_ascii_strcasecmp(c->expect, c->digest) == 0)
+		return true;
+	tool_error(error, EXIT_DIGEST, NULL,
+		   "the changes are not those that were reviewed: their digest is %s, expected was %s; nothing was written", c->digest, c->expect);
+	return false;
+}
+
+static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GError **error)
+{
+	const struct conflict *first = conflicts->pdata[0];
+
+	if (c->json)
+		json_print(stdout, conflicts_json(conflicts));
+	else
+		conflicts_print(conflicts);
+	tool_error(error, EXIT_CONFLICT, first->path,
+		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, or roll these back",
+		   conflicts->len);
+}
+
+static struct apply_job job_of(const struct commit *c)
+{
+	return (struct apply_job){
+		.store = c->attached->store,
+		.lower = c->attached->lower,
+		.to = c->to,
+		.epoch = c->epoch,
+		.changes = c->changes,
+	};
+}
+
+static bool check_conflicts(const struct commit *c, GError **error)
+{
+	g_autoptr(GPtrArray) conflicts = NULL;
+	const struct apply_job job = job_of(c);
+
+	if (conflicts_find(&job, &conflicts, error) < 0)
+		return false;
+	if (conflicts->len == 0)
+		return true;
+	report_conflicts(c, conflicts, error);
+	return false;
+}
+
+static void print_summary(const struct commit *c)
+{
+	g_autofree char *counts = changes_count_text(c->changes);
+
+	printf("%s -> %s: %s\n", c->attached->sandbox->name, c->attached->sandbox->workspace, counts);
+	changes_print(c->changes, c->dry_run ? 0 : SUMMARY_LINES);
+	printf("digest: %s\n", c->digest);
+}
+
+static bool apply(struct commit *c, GError **error)
+{
+	g_autoptr(GPtrArray) conflicts = NULL;
+	const struct apply_job job = job_of(c);
+
+	if (apply_changes(&job, &c->result, &conflicts, error) < 0)
+		return false;
+	if (conflicts && conflicts->len > 0) {
+		report_conflicts(c, conflicts, error);
+		return false;
+	}
+	return attached_finish(c->attached, &c->result, error);
+}
+
+static void print_result(const struct commit *c)
+{
+	if (c->dry_run) {
+		output_note("nothing was written (--dry-run)");
+		return;
+	}
+	for (unsigned i = 0; c->result.notes && i < c->result.notes->len; i++)
+		output_note("note: %s", (const char *)c->result.notes->pdata[i]);
+	printf("committed: %" PRIu64 " written, %" PRIu64 " deleted%s%s\n", c->result.written, c->result.deleted,
+	       c->result.id ? ", commit " : "", c->result.id ? c->result.id : "");
+}
+
+static void print_json(const struct commit *c)
+{
+	const char *none[] = { NULL };
+	GVariantBuilder b;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
+	json_add_string(&b, "schema", "sbxfs.commit/1");
+	json_add_string(&b, "sandbox", c->attached->sandbox->name);
+	json_add_path(&b, "workspace", c->attached->sandbox->workspace);
+	json_add_bool(&b, "dry_run", c->dry_run);
+	json_add_string(&b, "id", c->result.id);
+	json_add_string(&b, "digest", c->digest);
+	json_add_int(&b, "written", (int64_t)c->result.written);
+	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
+	json_add(&b, "changes", changes_json(c->changes));
+	json_add(&b, "summary", changes_summary_json(c->changes));
+	json_add(&b, "notes", c->result.notes ? g_variant_new_strv((const char *const *)c->result.notes->pdata, c->result.notes->len)
+					      : g_variant_new_strv(none, 0));
+	json_print(stdout, g_variant_builder_end(&b));
+}
+
+static bool do_commit(struct commit *c, GError **error)
+{
+	if (!check_digest(c, error))
+		return false;
+	if (c->changes->len == 0) {
+		if (!c->json)
+			printf("%s: nothing to commit\n", c->attached->sandbox->name);
+		return true;
+	}
+	if (!check_conflicts(c, error))
+		return false;
+	if (!c->json)
+		print_summary(c);
+	if (!c->dry_run && (!confirm("Write these changes into the workspace?", c->yes, error) || !apply(c, error)))
+		return false;
+	if (!c->json)
+		print_result(c);
+	return true;
+}
+
+int cmd_commit(struct invocation *inv, GError **error)
+{
+	g_auto(commit_t) c = { 0 };
+	const GOptionEntry options[] = {
+		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &c.dry_run, "Only show what would be written, and conflicts", NULL },
+		{ "yes", 'y', 0, G_OPTION_ARG_NONE, &c.yes, "Do not ask", NULL },
+		{ "expect", 0, 0, G_OPTION_ARG_FILENAME, &c.expect, "Commit only if the changes have this digest (see sbxfs diff)", "DIGEST" },
+		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
+		  "A human has reviewed the changes; there is no gate yet that would ask for it, so it changes nothing", NULL },
+		{ NULL },
+	};
+	const struct command_syntax syntax = {
+		.arguments = "[TARGET] [-- PATH...]",
+		.description = "Writes the changes of the view into the workspace, all or nothing, also when it is interrupted. What changed in the\n"
+			       "workspace meanwhile is a conflict: nothing is written then. With -- PATH only those paths; the rest stays pending.",
+		.options = options,
+		.max_args = 1,
+		.paths = true,
+		.json = true,
+	};
+
+	if (!command_parse(inv, &syntax, error))
+		return EXIT_DONE;
+	c.json = inv->json;
+	if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
+		print_json(&c);
+	return EXIT_DONE;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "snapshot/change_json.h"
+#include "snapshot/diff.h"
+#include "tools/attach.h"
+#include "tools/command.h"
+#include "tools/exit.h"
+#include "tools/output.h"
+#include "tools/path_args.h"
+#include "tools/sandbox.h"
+
+struct diff {
+	char *from_name, *to_name; /* snapshots; NULL = the workspace, the view as it is now */
+	gboolean stat, name_status, exit_code, nul;
+	struct attached *attached;
+	struct tree *from, *to;
+	char **paths;
+	GPtrArray *changes;
+};
+typedef struct diff diff_t; /* for g_auto() only */
+
+static void diff_clear(struct diff *d)
+{
+	g_clear_pointer(&d->changes, g_ptr_array_unref);
+	g_clear_pointer(&d->from, tree_close);
+	g_clear_pointer(&d->to, tree_close);
+	g_clear_pointer(&d->attached, attached_close);
+	g_clear_pointer(&d->paths, g_strfreev);
+	g_free(d->from_name);
+	g_free(d->to_name);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(diff_t, diff_clear)
+
+static bool check_formats(const struct diff *d, bool json, GError **error)
+{
+	if (d->stat + d->name_status + json > 1) {
+		tool_error(error, EXIT_USAGE, NULL, "--stat, --name-status and --json exclude each other");
+		return false;
+	}
+	if (d->nul && !d->name_status) {
+		tool_error(error, EXIT_USAGE, NULL, "-z goes with --name-status");
+		return false;
+	}
+	return true;
+}
+
+static bool open_trees(struct diff *d, GError **error)
+{
+	int64_t from = TREE_LOWER, to;
+	struct attached *a = d->attached;
+
+	if (d->from_name && !attached_epoch(a, d->from_name, &from, error))
+		return false;
+	if (!(d->to_name ? attached_epoch(a, d->to_name, &to, error) : attached_pin(a, &to, error)))
+		return false;
+	d->from = tree_open(a->store, a->lower, from);
+	d->to = tree_open(a->store, a->lower, to);
+	return attached_check_paths(d->from, d->to, d->paths, error);
+}
+
+static bool find_changes(struct diff *d, struct invocation *inv, GError **error)
+{
+	d->attached = attached_open(command_arg(inv, 0), ATTACH_CONTROL, error);
+	return d->attached && path_args_new(d->attached->sandbox, inv->paths, &d->paths, error) &&
+	       attached_recover(d->attached, error) && open_trees(d, error) &&
+	       attached_changes(d->attached, d->from, d->to, d->paths, d->name_status, &d->changes, error);
+}
+
+static void write_plain(const char *data, size_t size, void *user)
+{
+	fwrite(data, 1, size, user);
+}
+
+static bool print_json(struct diff *d, GError **error)
+{
+	const struct change_json_names names = {
+		.sandbox = d->attached->sandbox->name,
+		.workspace = d->attached->sandbox->workspace,
+		.from = d->from_name,
+		.to = d->to_name,
+	};
+
+	return change_json_write(d->changes, d->from, d->to, &names, write_plain, stdout, error) >= 0;
+}
+
+static void write_colored(const char *data, size_t size, void *user)
+{
+	patch_colorer_write(user, data, size);
+}
+
+static bool print_patch(struct diff *d, GError **error)
+{
+	struct patch_colorer *colorer = output_has_color() ? patch_colorer_new(stdout) : NULL;
+	int r;
+
+	output_pager();
+	if (colorer)
+		r = diff_patch(d->changes, d->from, d->to, write_colored, colorer, error);
+	else
+		r = diff_patch(d->changes, d->from, d->to, write_plain, stdout, error);
+	g_clear_pointer(&colorer, patch_colorer_free);
+	return r >= 0;
+}
+
+static bool print_text(struct diff *d, GError **error)
+{
+	if (!d->stat && !d->name_status)
+		return print_patch(d, error);
+	if (!d->nul)
+		output_pager();
+	if (d->stat)
+		return diff_stat(d->changes, d->from, d->to, write_plain, stdout, error) >= 0;
+	return diff_name_status(d->changes, d->nul, write_plain, stdout, error) >= 0;
+}
+
+/* The digest is for commit --expect, so it is also told beside a patch: on the other stream, which leaves the patch clean. */
+static bool print_changes(struct diff *d, bool json, GError **error)
+{
+	g_autofree char *digest = NULL;
+
+	if (json)
+		return print_json(d, error);
+	if (!d->name_status) {
+		digest = changes_digest(d->changes, d->to, error);
+		if (!digest)
+			return false;
+	}
+	if (!print_text(d, error) || !output_finish(error))
+		return false;
+	if (digest && d->changes->len > 0)
+		output_note("digest: %s", digest);
+	return true;
+}
+
+int cmd_diff(struct invocation *inv, GError **error)
+{
+	g_auto(diff_t) d = { 0 };
+	const GOptionEntry options[] = {
+		{ "from", 0, 0, G_OPTION_ARG_FILENAME, &d.from_name, "Compare with this snapshot instead of the workspace", "SNAPSHOT" },
+		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &d.to_name, "Show this snapshot instead of the view as it is now", "SNAPSHOT" },
+		{ "stat", 0, 0, G_OPTION_ARG_NONE, &d.stat, "A table of changed lines instead of a patch", NULL },
+		{ "name-status", 0, 0, G_OPTION_ARG_NONE, &d.name_status, "Only the kind of each change (A M D R T P X) and its path", NULL },
+		{ "exit-code", 0, 0, G_OPTION_ARG_NONE, &d.exit_code, "Exit with 1 when there are differences", NULL },
+		{ "null", 'z', 0, G_OPTION_ARG_NONE, &d.nul, "With --name-status: verbatim paths, each ended by a NUL", NULL },
+		{ NULL },
+	};
+	const struct command_syntax syntax = {
+		.arguments = "[TARGET] [-- PATH...]",
+		.description = "Shows what the view has changed as a patch in git's format, which `git apply` can use in the workspace. Paths\n"
+			       "that the policy denies, hides or keeps in the sandbox are left out. The digest on standard error (in --json:\n"
+			       "\"digest\") names exactly these changes for `sbxfs commit --expect`.",
+		.options = options,
+		.max_args = 1,
+		.paths = true,
+		.json = true,
+	};
+
+	if (!command_parse(inv, &syntax, error) || !check_formats(&d, inv->json, error) || !find_changes(&d, inv, error) ||
+	    !print_changes(&d, inv->json, error))
+		return EXIT_DONE;
+	return d.exit_code && d.changes->len > 0 ? EXIT_DIFFERENCES : EXIT_DONE;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/control.h"
+#include "tools/attach.h"
+#include "tools/change_text.h"
+#include "tools/command.h"
+#include "tools/confirm.h"
+#include "tools/exit.h"
+#include "tools/output.h"
+#include "tools/path_args.h"
+#include "tools/sandbox.h"
+
+#define AUTOMATIC "@before-rollback-"
+#define SUMMARY_LINES 40
+
+struct rollback {
+	char *to_name; /* NULL = the start */
+	int64_t to;    /* epoch; 0 = the start */
+	gboolean dry_run, yes;
+	bool json;
+	struct attached *attached;
+	char **paths;
+	GPtrArray *changes; /* what it takes back */
+	char *undo;         /* the automatic snapshot */
+	uint64_t names, nodes;
+};
+typedef struct rollback rollback_t; /* for g_auto() only */
+
+static void rollback_clear(struct rollback *r)
+{
+	g_clear_pointer(&r->changes, g_ptr_array_unref);
+	g_clear_pointer(&r->attached, attached_close);
+	g_clear_pointer(&r->paths, g_strfreev);
+	g_free(r->to_name);
+	g_free(r->undo);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(rollback_t, rollback_clear)
+
+/* What was changed since the target, with scratch paths: a rollback takes those back as well. */
+static bool find_changes(struct rollback *r, GError **error)
+{
+	struct attached *a = r->attached;
+	g_autoptr(tree_t) from = NULL;
+	g_autoptr(tree_t) to = NULL;
+	int64_t now;
+
+	if (r->to_name && !attached_epoch(a, r->to_name, &r->to, error))
+		return false;
+	if (!attached_pin(a, &now, error))
+		return false;
+	from = tree_open(a->store, a->lower, r->to_name ? r->to : TREE_LOWER);
+	to = tree_open(a->store, a->lower, now);
+	a->with_scratch = true;
+	return attached_check_paths(from, to, r->paths, error) && attached_changes(a, from, to, r->paths, true, &r->changes, error);
+}
+
+static bool open_rollback(struct rollback *r, struct invocation *inv, GError **error)
+{
+	r->attached = attached_open(command_arg(inv, 0), ATTACH_CONTROL, error);
+	return r->attached && path_args_new(r->attached->sandbox, inv->paths, &r->paths, error) &&
+	       attached_lock_commits(r->attached, error) && find_changes(r, error);
+}
+
+static bool next_automatic_name(struct rollback *r, GError **error)
+{
+	g_autoptr(GPtrArray) all = NULL;
+	uint64_t last = 0;
+	int code = store_snapshot_list(r->attached->store, &all);
+
+	if (code < 0) {
+		tool_error_errno(error, code, NULL, "snapshots of %s", r->attached->sandbox->name);
+		return false;
+	}
+	for (unsigned i = 0; i < all->len; i++) {
+		const char *name = ((const struct snapshot *)all->pdata[i])->name;
+
+		if (g_str_has_prefix(name, AUTOMATIC))
+			last = MAX(last, g_ascii_strtoull(name + strlen(AUTOMATIC), NULL, 10));
+	}
+	r->undo = g_strdup_printf(AUTOMATIC "%" PRIu64, last + 1);
+	return true;
+}
+
+static void add_path(GVariantBuilder *b, const char *path)
+{
+	g_variant_builder_add(b, "^ay", path);
+}
+
+/* The view knows paths only, so globs are replaced by the changes that they match. */
+static GVariant *paths_to_roll_back(const struct rollback *r)
+{
+	GVariantBuilder b;
+	bool glob = false;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
+	for (char **p = r->paths; p && *p; p++) {
+		glob = glob || path_args_is_glob(*p);
+		add_path(&b, *p);
+	}
+	for (unsigned i = 0; glob && i < r->changes->len; i++) {
+		const struct change *c = r->changes->pdata[i];
+
+		add_path(&b, c->path);
+		if (c->from_path)
+			add_path(&b, c->from_path);
+	}
+	return g_variant_builder_end(&b);
+}
+
+static bool roll_back(struct rollback *r, GError **error)
+{
+	g_autoptr(GVariant) arguments = NULL;
+	g_autoptr(GVariant) answer = NULL;
+
+	if (!next_automatic_name(r, error))
+		return false;
+	arguments = g_variant_ref_sink(g_variant_new_parsed("{'to': <%x>, 'paths': <%@aay>, 'name': <%s>}", r->to, paths_to_roll_back(r),
+							    r->undo));
+	answer = control_call(r->attached->control, "rollback", arguments, error);
+	if (!answer)
+		return false;
+	g_variant_lookup(answer, "names", "t", &r->names);
+	g_variant_lookup(answer, "nodes", "t", &r->nodes);
+	return true;
+}
+
+static const char *target_name(const struct rollback *r)
+{
+	return r->to_name ? r->to_name : "the start";
+}
+
+static void print_summary(const struct rollback *r)
+{
+	g_autofree char *counts = changes_count_text(r->changes);
+
+	printf("%s: going back to %s takes back: %s\n", r->attached->sandbox->name, target_name(r), *counts ? counts : "no changes");
+	changes_print(r->changes, r->dry_run ? 0 : SUMMARY_LINES);
+}
+
+static void print_result(const struct rollback *r)
+{
+	if (r->dry_run) {
+		output_note("nothing was changed (--dry-run)");
+		return;
+	}
+	printf("rolled back to %s: %" PRIu64 " names, %" PRIu64 " files and directories\n", target_name(r), r->names, r->nodes);
+	printf("undo: sbxfs rollback %s --to %s\n", r->attached->sandbox->name, r->undo);
+}
+
+static void print_json(const struct rollback *r)
+{
+	GVariantBuilder b;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
+	json_add_string(&b, "schema", "sbxfs.rollback/1");
+	json_add_string(&b, "sandbox", r->attached->sandbox->name);
+	json_add_string(&b, "to", r->to_name);
+	json_add_bool(&b, "dry_run", r->dry_run);
+	json_add_string(&b, "undo", r->undo);
+	json_add_int(&b, "names", (int64_t)r->names);
+	json_add_int(&b, "nodes", (int64_t)r->nodes);
+	json_add(&b, "changes", changes_json(r->changes));
+	json_add(&b, "summary", changes_summary_json(r->changes));
+	json_print(stdout, g_variant_builder_end(&b));
+}
+
+static bool do_rollback(struct rollback *r, GError **error)
+{
+	if (!r->json)
+		print_summary(r);
+	if (!r->dry_run && (!confirm("Take these changes back?", r->yes, error) || !roll_back(r, error)))
+		return false;
+	if (!r->json)
+		print_result(r);
+	return true;
+}
+
+int cmd_rollback(struct invocation *inv, GError **error)
+{
+	g_auto(rollback_t) r = { 0 };
+	const GOptionEntry options[] = {
+		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &r.to_name, "Go back to this snapshot instead of the start", "SNAPSHOT" },
+		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &r.dry_run, "Only show what would be taken back", NULL },
+		{ "yes", 'y', 0, G_OPTION_ARG_NONE, &r.yes, "Do not ask", NULL },
+		{ NULL },
+	};
+	const struct command_syntax syntax = {
+		.arguments = "[TARGET] [-- PATH...]",
+		.description = "Takes the view back to the start or to a snapshot, also while it is mounted; with -- PATH only those paths. The\n"
+			       "state before is kept as a snapshot of its own, whose name is printed, so a rollback can be undone.",
+		.options = options,
+		.max_args = 1,
+		.paths = true,
+		.json = true,
+	};
+
+	if (!command_parse(inv, &syntax, error))
+		return EXIT_DONE;
+	r.json = inv->json;
+	if (open_rollback(&r, inv, error) && do_rollback(&r, error) && r.json)
+		print_json(&r);
+	return EXIT_DONE;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/control.h"
+#include "snapshot/diff.h"
+#include "tools/attach.h"
+#include "tools/command.h"
+#include "tools/exit.h"
+#include "tools/output.h"
+#include "tools/sandbox.h"
+#include "tools/snapshots.h"
+
+typedef struct status status_t; /* for g_auto() only */
+struct status {
+	const struct sandbox *sandbox;
+	int32_t pid; /* 0 = not served */
+	uint64_t changes;
+	uint64_t disk;
+	GPtrArray *snapshots;
+};
+
+static void status_clear(struct status *s)
+{
+	g_clear_pointer(&s->snapshots, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(status_t, status_clear)
+
+/* What the store takes on the disk, two levels deep is all there is. */
+static uint64_t disk_use(int dirfd, const char *name, int depth)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	uint64_t bytes = 0;
+	struct dirent *e;
+	struct stat st;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] == '.' || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		bytes += (uint64_t)st.st_blocks * 512;
+		if (S_ISDIR(st.st_mode) && depth > 0)
+			bytes += disk_use(fd, e->d_name, depth - 1);
+	}
+	closedir(dir);
+	return bytes;
+}
+
+static void read_pid(struct attached *a, struct status *ret)
+{
+	g_autoptr(GVariant) none = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
+	g_autoptr(GVariant) answer = a->control ? control_call(a->control, "status", none, NULL) : NULL;
+
+	ret->pid = 0;
+	if (answer)
+		g_variant_lookup(answer, "pid", "i", &ret->pid);
+}
+
+static bool read_status(struct attached *a, struct status *ret, GError **error)
+{
+	int r = store_snapshot_list(a->store, &ret->snapshots);
+
+	if (r < 0) {
+		tool_error_errno(error, r, a->sandbox->dir, "snapshots of %s", a->sandbox->name);
+		return false;
+	}
+	ret->sandbox = a->sandbox;
+	read_pid(a, ret);
+	ret->disk = disk_use(AT_FDCWD, a->sandbox->dir, 8);
+	return attached_count_changes(a, &ret->changes, error);
+}
+
+static GVariant *json_policy(const struct sandbox *s)
+{
+	GVariantBuilder b;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
+	json_add_string(&b, "profile", s->profile);
+	json_add_path(&b, "path", s->policy_path);
+	return g_variant_builder_end(&b);
+}
+
+static void print_json(const struct status *status)
+{
+	const struct sandbox *s = status->sandbox;
+	GVariantBuilder b;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
+	json_add_string(&b, "schema", "sbxfs.status/1");
+	json_add_string(&b, "sandbox", s->name);
+	json_add_path(&b, "workspace", s->workspace);
+	json_add_path(&b, "mountpoint", s->mounted ? s->mountpoint : NULL);
+	json_add_string(&b, "state", sandbox_state(s));
+	json_add_path(&b, "store", s->dir);
+	json_add_int(&b, "pid", status->pid);
+	json_add(&b, "policy", json_policy(s));
+	json_add_int(&b, "changes", (int64_t)status->changes);
+	json_add(&b, "snapshots", snapshots_json(status->snapshots));
+	json_add(&b, "disk", g_variant_new_parsed("{'bytes': <%x>}", (int64_t)status->disk));
+	json_add(&b, "questions", g_variant_new("aa{sv}", NULL));
+	json_print(stdout, g_variant_builder_end(&b));
+}
+
+static void print_path(const char *label, const char *path)
+{
+	g_autofree char *quoted = path ? diff_quote_path(path) : NULL;
+
+	printf("%-12s%s\n", label, quoted ? quoted : "-");
+}
+
+static void print_text(const struct status *status)
+{
+	const struct sandbox *s = status->sandbox;
+	g_autofree char *disk = text_size(status->disk);
+
+	printf("%-12s%s\n", "sandbox:", s->name);
+	print_path("workspace:", s->workspace);
+	print_path("mountpoint:", s->mounted ? s->mountpoint : NULL);
+	if (s->live)
+		printf("%-12s%s, process %d\n", "state:", sandbox_state(s), status->pid);
+	else
+		printf("%-12s%s\n", "state:", sandbox_state(s));
+	print_path("store:", s->dir);
+	printf("%-12s%s (%s)\n", "policy:", s->profile ? s->profile : "-", s->policy_path ? s->policy_path : "-");
+	printf("%-12s%" PRIu64 "\n", "changes:", status->changes);
+	printf("%-12s%s\n", "disk:", disk);
+	printf("%-12s%u\n", "snapshots:", status->snapshots->len);
+	snapshots_print(status->snapshots, "  ");
+}
+
+int cmd_status(struct invocation *inv, GError **error)
+{
+	const struct command_syntax syntax = {
+		.arguments = "[TARGET]",
+		.description = "Shows one sandbox: where it is mounted and by which process, its policy, how many paths differ from the\n"
+			       "workspace, its snapshots and how much disk its store takes.",
+		.max_args = 1,
+		.json = true,
+	};
+	g_autoptr(attached_t) a = NULL;
+	g_auto(status_t) status = { 0 };
+
+	if (!command_parse(inv, &syntax, error))
+		return EXIT_DONE;
+	a = attached_open(command_arg(inv, 0), ATTACH_READ, error);
+	if (!a || !read_status(a, &status, error))
+		return EXIT_INTERNAL;
+	if (inv->json)
+		print_json(&status);
+	else
+		print_text(&status);
+	return EXIT_DONE;
+}

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/mounting.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/mount.h"
+#include "rules/policy.h"
+#include "snapshot/store.h"
+#include "tools/attach.h"
+#include "tools/exit.h"
+#include "tools/paths.h"
+#include "tools/policy_store.h"
+#include "tools/sandbox.h"
+#include "tools/store_dir.h"
+
+#define WAIT_STEP_US (20 * 1000)
+#define WAIT_STORE_STEPS 100 /* 2 s: another command that has the store is soon done; a view is not */
+#define SOCKET_PATH_MAX 107
+
+void mounted_clear(struct mounted *m)
+{
+	g_free(m->name);
+	g_free(m->workspace);
+	g_free(m->mountpoint);
+	g_free(m->store);
+	*m = (struct mounted){ 0 };
+}
+
+/* The policy of a sandbox, as its store keeps it. */
+struct in_force {
+	char *text;
+	char *profile;
+	char *path;
+};
+typedef struct in_force in_force_t; /* for g_auto() only */
+
+static void in_force_clear(struct in_force *f)
+{
+	g_free(f->text);
+	g_free(f->profile);
+	g_free(f->path);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(in_force_t, in_force_clear)
+
+/* One mount being prepared. */
+struct plan {
+	const struct mount_request *request;
+	struct mounted what;
+	char *state;              /* the directory of all stores */
+	char *runtime;
+	char *socket;
+	struct sandbox *existing; /* NULL = a new one */
+	struct policy *policy;
+	struct in_force before;   /* of a resumed sandbox */
+	struct in_force after;
+	bool made_mountpoint;
+};
+typedef struct plan plan_t; /* for g_auto() only */
+
+static void plan_clear(struct plan *p)
+{
+	mounted_clear(&p->what);
+	g_free(p->state);
+	g_free(p->runtime);
+	g_free(p->socket);
+	g_clear_pointer(&p->existing, sandbox_free);
+	g_clear_pointer(&p->policy, policy_free);
+	in_force_clear(&p->before);
+	in_force_clear(&p->after);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(plan_t, plan_clear)
+
+/* The workspace */
+
+static bool resolve_workspace(struct plan *p, GError **error)
+{
+	const char *given = p->request->workspace;
+
+	p->what.workspace = paths_resolve(given);
+	if (p->what.workspace)
+		return true;
+	if (errno == ENOENT || errno == ENOTDIR)
+		tool_error(error, EXIT_NOT_FOUND, given, "there is no workspace %s", given);
+	else
+		tool_error_errno(error, -errno, given, "the workspace %s", given);
+	return false;
+}
+
+/* After a view that lies on it and lost its process was cleared. */
+static bool check_workspace(const struct plan *p, GError **error)
+{
+	const char *path = p->what.workspace;
+	struct stat st;
+
+	if (stat(path, &st) < 0) {
+		tool_error_errno(error, -errno, path, "the workspace %s", path);
+		return false;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		tool_error(error, EXIT_USAGE, path, "the workspace %s is not a directory", path);
+		return false;
+	}
+	if (access(path, R_OK | X_OK) < 0) {
+		tool_error_errno(error, -errno, path, "the workspace %s cannot be read", path);
+		return false;
+	}
+	return true;
+}
+
+/* Names */
+
+static bool has_workspace(const struct sandbox *s, const char *workspace)
+{
+	return s->workspace && g_str_equal(s->workspace, workspace);
+}
+
+static bool use_given_name(struct plan *p, GError **error)
+{
+	const char *name = p->request->name;
+	g_autofree char *index = g_build_filename(p->state, name, "store.db", NULL);
+
+	if (!sandbox_name_is_valid(name)) {
+		tool_error(error, EXIT_USAGE, name,
+			   "'%s' cannot name a sandbox: use up to %d letters, digits and . _ + -, beginning with a letter or digit", name,
+			   SANDBOX_NAME_MAX);
+		return false;
+	}
+	p->what.name = g_strdup(name);
+	if (!g_file_test(index, G_FILE_TEST_EXISTS))
+		return true;
+	if (p->request->fresh) {
+		tool_error(error, EXIT_USAGE, name, "there is a sandbox %s already; choose another name with -n, or leave out --new", name);
+		return false;
+	}
+	p->existing = sandbox_load(name, error);
+	return p->existing != NULL;
+}
+
+/* NAME, NAME-2, ...: the first that is this workspace's (unless a fresh one is wanted), else the first that is free. */
+static bool use_default_name(struct plan *p, GError **error)
+{
+	g_autofree char *base = sandbox_name_from(p->what.workspace);
+	g_autofree char *unused = NULL;
+	g_autoptr(GPtrArray) all = sandbox_list(error);
+
+	if (!all)
+		return false;
+	for (unsigned n = 1; n <= all->len + 1; n++) {
+		g_autofree char *name = n == 1 ? g_strdup(base) : g_strdup_printf("%s-%u", base, n);
+		struct sandbox *s = NULL;
+
+		for (unsigned i = 0; i < all->len && !s; i++)
+			if (g_str_equal(((struct sandbox *)all->pdata[i])->name, name))
+				s = all->pdata[i];
+		if (!s && !unused)
+			unused = g_strdup(name);
+		/* One that cannot be read may be ours; whoever opens it next says why. */
+		if (!s || p->request->fresh || !(s->problem || has_workspace(s, p->what.workspace)))
+			continue;
+		p->existing = sandbox_load(name, error);
+		p->what.name = g_strdup(name);
+		return p->existing != NULL;
+	}
+	p->what.name = g_steal_pointer(&unused);
+	return true;
+}
+
+static bool check_existing(const struct plan *p, GError **error)
+{
+	const struct sandbox *s = p->existing;
+
+	if (s->problem) {
+		g_autoptr(store_t) index = store_open(s->dir, STORE_READ, error);
+
+		if (index)
+			tool_error(error, EXIT_INTERNAL, s->dir, "%s", s->problem);
+		return false;
+	}
+	if (!has_workspace(s, p->what.workspace)) {
+		tool_error(error, EXIT_USAGE, s->name, "sandbox %s belongs to the workspace %s; choose another name with -n", s->name, s->workspace);
+		return false;
+	}
+	if (s->live) {
+		tool_error(error, EXIT_BUSY, s->name, "sandbox %s is mounted at %s already; `sbxfs umount %s` first, or choose another name with -n",
+			   s->name, s->mountpoint, s->name);
+		return false;
+	}
+	return true;
+}
+
+static bool choose_sandbox(struct plan *p, GError **error)
+{
+	if (!(p->request->name ? use_given_name(p, error) : use_default_name(p, error)))
+		return false;
+	p->what.resumed = p->existing != NULL;
+	p->what.store = g_build_filename(p->state, p->what.name, NULL);
+	p->socket = paths_socket(p->runtime, p->what.name);
+	if (strlen(p->socket) > SOCKET_PATH_MAX) {
+		tool_error(error, EXIT_USAGE, p->socket, "the socket's path %s is too long; choose a shorter name with -n", p->socket);
+		return false;
+	}
+	return !p->existing || check_existing(p, error);
+}
+
+/* A view whose process was killed stays mounted and in the way. */
+static bool clear_stale(const struct plan *p, GError **error)
+{
+	const struct sandbox *s = p->existing;
+
+	return !s || !s->mounted || s->live || mount_unmount(s->mountpoint, error);
+}
+
+/* Places */
+
+/* A view on top of the workspace would become the workspace of this one. */
+static bool check_not_covered(const struct plan *p, GError **error)
+{
+	g_autoptr(GPtrArray) all = sandbox_list(error);
+
+	for (unsigned i = 0; all && i < all->len; i++) {
+		const struct sandbox *s = all->pdata[i];
+
+		if (!s->mounted || !g_str_equal(s->mountpoint, p->what.workspace))
+			continue;
+		tool_error(error, EXIT_BUSY, p->what.workspace, "%s is covered by the view of sandbox %s; `sbxfs umount %s` first",
+			   p->what.workspace, s->name, s->name);
+		return false;
+	}
+	return all != NULL;
+}
+
+/* @path need not exist; what exists of it is resolved. */
+static char *resolve_missing(const char *path)
+{
+	g_autofree char *real = paths_resolve(path);
+	g_autofree char *dir = g_path_get_dirname(path);
+	g_autofree char *base = g_path_get_basename(path);
+	g_autofree char *parent = NULL;
+
+	if (real || g_str_equal(dir, path))
+		return real ? g_steal_pointer(&real) : g_strdup(path);
+	parent = resolve_missing(dir);
+	return g_build_filename(parent, base, NULL);
+}
+
+static bool check_store_place(const struct plan *p, GError **error)
+{
+	g_autofree char *state = resolve_missing(p->state);
+	const char *workspace = p->what.workspace;
+
+	if (paths_below(state, workspace)) {
+		tool_error(error, EXIT_USAGE, state,
+			   "the store in %s would lie inside the workspace %s; set XDG_STATE_HOME to a directory outside of it", state, workspace);
+		return false;
+	}
+	if (paths_below(workspace, state)) {
+		tool_error(error, EXIT_USAGE, workspace, "the workspace %s lies among the stores in %s", workspace, state);
+		return false;
+	}
+	return true;
+}
+
+static bool is_empty(const char *path, GError **error)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e = NULL;
+
+	if (!dir) {
+		tool_error_errno(error, -errno, path, "the mountpoint %s", path);
+		return false;
+	}
+	while ((e = readdir(dir)))
+		if (!g_str_equal(e->d_name, ".") && !g_str_equal(e->d_name, ".."))
+			break;
+	closedir(dir);
+	if (e)
+		tool_error(error, EXIT_USAGE, path, "the mountpoint %s is not empty; take an empty directory, or the workspace itself", path);
+	return !e;
+}
+
+static bool check_not_a_view(const char *path, GError **error)
+{
+	g_autoptr(GPtrArray) all = sandbox_list(error);
+
+	for (unsigned i = 0; all && i < all->len; i++) {
+		const struct sandbox *s = all->pdata[i];
+
+		if (!s->mounted || !g_str_equal(s->mountpoint, path))
+			continue;
+		tool_error(error, EXIT_BUSY, path, "%s is the mountpoint of sandbox %s; `sbxfs umount %s` first", path, s->name, s->name);
+		return false;
+	}
+	return all != NULL;
+}
+
+/* Elsewhere than on top of the workspace. */
+static bool check_mountpoint_place(const struct plan *p, GError **error)
+{
+	const char *mountpoint = p->what.mountpoint;
+	g_autofree char *state = resolve_missing(p->state);
+	struct stat st;
+
+	if (paths_below(mountpoint, p->what.workspace)) {
+		tool_error(error, EXIT_USAGE, mountpoint,
+			   "the mountpoint %s lies inside the workspace; take one outside of it, or the workspace itself", mountpoint);
+		return false;
+	}
+	if (paths_below(mountpoint, state)) {
+		tool_error(error, EXIT_USAGE, mountpoint, "the mountpoint %s lies among the stores in %s", mountpoint, state);
+		return false;
+	}
+	if (!check_not_a_view(mountpoint, error))
+		return false;
+	/* A dead view of nobody known to us; mount_run() clears it. */
+	if (mount_is_stale(mountpoint))
+		return true;
+	if (stat(mountpoint, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		tool_error(error, EXIT_USAGE, mountpoint, "the mountpoint %s is not a directory", mountpoint);
+		return false;
+	}
+	return is_empty(mountpoint, error);
+}
+
+static bool use_default_mountpoint(struct plan *p, GError **error)
+{
+	p->what.mountpoint = paths_default_mountpoint(p->runtime, p->what.name);
+	if (paths_below(p->what.mountpoint, p->what.workspace)) {
+		tool_error(error, EXIT_USAGE, p->what.mountpoint, "the default mountpoint %s lies inside the workspace; give another one",
+			   p->what.mountpoint);
+		return false;
+	}
+	if (!check_not_a_view(p->what.mountpoint, error))
+		return false;
+	return mount_is_stale(p->what.mountpoint) || !g_file_test(p->what.mountpoint, G_FILE_TEST_EXISTS) ||
+	       is_empty(p->what.mountpoint, error);
+}
+
+static bool choose_mountpoint(struct plan *p, GError **error)
+{
+	const char *given = p->request->mountpoint;
+
+	if (!given)
+		return use_default_mountpoint(p, error);
+	p->what.mountpoint = paths_resolve(given);
+	if (!p->what.mountpoint) {
+		tool_error(error, EXIT_USAGE, given, "the mountpoint %s cannot be used: %s%s", given, g_strerror(errno),
+			   errno == ENOENT ? "; make it with mkdir" : "");
+		return false;
+	}
+	return g_str_equal(p->what.mountpoint, p->what.workspace) || check_mountpoint_place(p, error);
+}
+
+static bool check_platform(GError **error)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		close(fd);
+		return true;
+	}
+	if (errno == EACCES || errno == EPERM)
+		tool_error(error, EXIT_PLATFORM, "/dev/fuse",
+			   "/dev/fuse may not be opened by this user; give access to it (mode 0666 is usual), in a container with --device /dev/fuse");
+	else
+		tool_error(error, EXIT_PLATFORM, "/dev/fuse",
+			   "there is no usable /dev/fuse (%s); load the module with `modprobe fuse`, in a container add --device /dev/fuse",
+			   g_strerror(errno));
+	return false;
+}
+
+/* The policy */
+
+static bool keep_policy(struct plan *p, GError **error)
+{
+	p->after.text = g_strdup(p->before.text);
+	p->after.profile = g_strdup(p->before.profile);
+	p->after.path = g_strdup(p->before.path);
+	p->policy = policy_store_load(p->what.store, error);
+	return p->policy != NULL;
+}
+
+static bool choose_policy(struct plan *p, GError **error)
+{
+	const char *wanted = p->request->profile;
+
+	if (p->existing) {
+		p->before.text = policy_store_text(p->what.store, wanted ? NULL : error);
+		p->before.profile = g_strdup(p->existing->profile);
+		p->before.path = g_strdup(p->existing->policy_path);
+		if (!wanted)
+			return p->before.text && keep_policy(p, error);
+	}
+	p->policy = policy_find(wanted, p->what.workspace, &p->after.profile, &p->after.path, error);
+	if (!p->policy)
+		return false;
+	p->after.text = policy_to_ini(p->policy);
+	return true;
+}
+
+/* The store */
+
+static bool put(struct store *s, const char *key, const char *value, GError **error)
+{
+	int r = store_set(s, key, value ? value : "");
+
+	if (r < 0)
+		tool_error_errno(error, r, store_dir(s), "store %s", store_dir(s));
+	return r >= 0;
+}
+
+static bool put_policy(struct store *s, const struct in_force *f, GError **error)
+{
+	return policy_store_save(store_dir(s), f->text, error) && put(s, "profile", f->profile, error) &&
+	       put(s, "policy-path", f->path, error);
+}
+
+static struct store *open_store(const struct plan *p, GError **error)
+{
+	struct store *s = NULL;
+
+	if (!p->existing)
+		return paths_make_private_dir(p->state, error) ? store_create(p->what.store, p->what.workspace, error) : NULL;
+	for (int i = 0; !s && i < WAIT_STORE_STEPS; i++) {
+		g_autoptr(GError) failure = NULL;
+
+		s = store_open(p->what.store, STORE_WRITE, &failure);
+		if (s)
+			break;
+		if (i + 1 < WAIT_STORE_STEPS && g_error_matches(failure, STORE_ERROR, STORE_ERROR_BUSY)) {
+			g_usleep(WAIT_STEP_US);
+			continue;
+		}
+		g_propagate_error(error, g_steal_pointer(&failure));
+		break;
+	}
+	return s;
+}
+
+static bool prepare_store(const struct plan *p, GError **error)
+{
+	g_autoptr(store_t) s = open_store(p, error);
+
+	return s && put_policy(s, &p->after, error) && put(s, "mountpoint", p->what.mountpoint, error) &&
+	       put(s, "socket", p->socket, error);
+}
+
+/* A commit that was killed half-way is finished before anybody sees the workspace through a view. */
+static bool finish_commits(const struct plan *p, GError **error)
+{
+	g_autoptr(attached_t) a = p->existing ? attached_open(p->what.name, ATTACH_CONTROL, error) : NULL;
+
+	return !p->existing || (a && attached_recover(a, error));
+}
+
+static bool prepare_mountpoint(struct plan *p, GError **error)
+{
+	if (p->request->mountpoint || mount_is_stale(p->what.mountpoint))
+		return true;
+	p->made_mountpoint = true;
+	return paths_make_private_dir(p->what.mountpoint, error);
+}
+
+/* Back to how it was before the call. */
+static void undo(struct plan *p)
+{
+	g_autoptr(store_t) s = NULL;
+
+	if (p->made_mountpoint && g_rmdir(p->what.mountpoint) == 0) {
+		g_autofree char *parent = g_path_get_dirname(p->what.mountpoint);
+
+		g_rmdir(parent);
+	}
+	if (!p->existing) {
+		store_dir_remove(p->what.store, NULL);
+		return;
+	}
+	s = p->before.text ? store_open(p->what.store, STORE_WRITE, NULL) : NULL;
+	if (s)
+		put_policy(s, &p->before, NULL);
+}
+
+static bool mount_view(struct plan *p, mounting_announce announce, void *user, GError **error)
+{
+	const struct mount_options options = {
+		.name = p->what.name,
+		.store = p->what.store,
+		.workspace = p->what.workspace,
+		.mountpoint = p->what.mountpoint,
+		.socket = p->socket,
+		.extra = p->request->extra,
+		.foreground = p->request->foreground || p->request->debug,
+		.debug = p->request->debug,
+	};
+
+	if (options.foreground)
+		announce(&p->what, user);
+	if (!mount_run(&options, g_steal_pointer(&p->policy), error))
+		return false;
+	if (!options.foreground)
+		announce(&p->what, user);
+	return true;
+}
+
+static bool check(struct plan *p, GError **error)
+{
+	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) && check_workspace(p, error) &&
+	       check_not_covered(p, error) && check_store_place(p, error) && choose_mountpoint(p, error) && check_platform(error) &&
+	       choose_policy(p, error);
+}
+
+bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error)
+{
+	g_auto(plan_t) p = { .request = request };
+
+	p.state = paths_state_dir(error);
+	p.runtime = p.state ? paths_runtime_dir(error) : NULL;
+	if (!p.runtime || !check(&p, error))
+		return false;
+	if (prepare_store(&p, error) && finish_commits(&p, error) && prepare_mountpoint(&p, error) && mount_view(&p, announce, user, error))
+		return true;
+	undo(&p);
+	return false;
+}
