@@ -110,8 +110,10 @@ static int stale_if(int r)
 static int take_out(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
 {
 	struct fingerprint out;
-	int r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_NOREPLACE);
+	int r;
 
+	boundary("stroke");
+	r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_NOREPLACE);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	touch(st, want->ino);
@@ -125,8 +127,10 @@ static int take_out(struct stepper *st, const struct place *at, const char *obje
 static int exchange(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
 {
 	struct fingerprint out;
-	int r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_EXCHANGE);
+	int r;
 
+	boundary("stroke");
+	r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_EXCHANGE);
 	if (r < 0)
 		return stale_if(r);
 	touch(st, want->ino);
@@ -252,12 +256,22 @@ static int do_from(struct stepper *st, const struct step *s, const struct place 
 		return stale_if(r);
 	if (!is_before(st, s, &source))
 		return -ESTALE;
+	boundary("stroke");
 	if (s->kind == STEP_LINK)
 		r = linkat(from.dirfd, from.name, at->dirfd, at->name, 0) < 0 ? -errno : 0;
 	else
 		r = rename_flags(from.dirfd, from.name, at->dirfd, at->name, RENAME_NOREPLACE);
 	touch(st, s->before.ino);
-	return stale_if(r);
+	if (r < 0)
+		return stale_if(r);
+	r = place_stat_at(at->dirfd, at->name, &source);
+	if (r < 0 || is_unchanged(&s->before, &source))
+		return r;
+	if (s->kind == STEP_LINK)
+		unlinkat(at->dirfd, at->name, 0);
+	else
+		rename_flags(at->dirfd, at->name, from.dirfd, from.name, RENAME_NOREPLACE);
+	return -ESTALE;
 }
 
 static int set_attr(struct stepper *st, const struct step *s, const struct place *at, const struct attr *attr, GBytes *xattrs,

@@ -351,9 +351,9 @@ static void all(bool tmpfs, const char *where)
 	g_autofree char *commit = g_strconcat("commit", where, NULL), *back = g_strconcat("undo", where, NULL);
 	int n = every_point(tmpfs, NULL, do_commit, commit);
 
-	every_recovery(tmpfs, NULL, do_commit, n, 5, commit);
+	every_recovery(tmpfs, NULL, do_commit, n, 13, commit);
 	n = every_point(tmpfs, do_commit, do_undo, back);
-	every_recovery(tmpfs, do_commit, do_undo, n, 9, back);
+	every_recovery(tmpfs, do_commit, do_undo, n, 19, back);
 }
 
 int main(void)
