@@ -398,6 +398,8 @@ int overlay_lower_has(struct overlay *o, const struct node *dir, const char *nam
 	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
 }
 
+static int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
+
 /* A name without a row, known or not: what does the workspace have now? */
 static int child_of_lower(struct overlay *o, struct node *dir, const char *name, struct child *ret)
 {
@@ -430,8 +432,18 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 	if (d->node->row.born == 0) {
 		d->node->row.attr = print.attr;
 		node_note_seen(o, d->node, &print.attr);
+		return 0;
 	}
-	return 0;
+	/* Another name of an inode that was changed: from now on it is a changed name too, for the diff to find. */
+	r = overlay_begin(o);
+	if (r == 0)
+		r = node_anchor(o, dir);
+	if (r == 0) {
+		g_autofree char *lower = node_lower_path(dir), *path = path_join(lower, name);
+
+		r = dentry_anchor(o, d, path, &print);
+	}
+	return overlay_end(o, r);
 }
 
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret)
@@ -492,14 +504,18 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 	return 0;
 }
 
-/* What a directory shows must not depend on what the rules hide in it, nor on a count that nobody needs: as btrfs does. */
-static void attr_of_dir(struct attr *a)
+/*
+ * A directory that shows the workspace has one link, as in the kernel's overlayfs: to count the subdirectories would be to list it, and the count
+ * would tell what the rules hide. 1 means "not counted" to those who walk trees. One of our own has the exact count.
+ */
+static void attr_of_dir(const struct node *n, struct attr *a)
 {
 	if (!S_ISDIR(a->mode))
 		return;
 	a->size = 4096;
 	a->blocks = 8;
-	a->nlink = a->nlink > 0;
+	if (n->is_lower)
+		a->nlink = a->nlink > 0;
 }
 
 int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
@@ -509,7 +525,7 @@ int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
 
 	if (r < 0)
 		return r;
-	attr_of_dir(&a);
+	attr_of_dir(n, &a);
 	guard_attr(&n->verdict, &a);
 	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
 	ret->cacheable = !node_follows(n);
@@ -654,7 +670,7 @@ int node_own_attr(struct overlay *o, struct node *n)
 	return 0;
 }
 
-static int orphan_drop(struct overlay *o, struct node *n)
+static int orphan_drop_rows(struct overlay *o, const struct node *n)
 {
 	int r = overlay_begin(o);
 
@@ -663,6 +679,15 @@ static int orphan_drop(struct overlay *o, struct node *n)
 	if (r == 0 && n->row.content)
 		r = content_drop(o->store, n->row.content);
 	return overlay_end(o, r);
+}
+
+static int orphan_drop(struct overlay *o, const struct node *n)
+{
+	int r = orphan_drop_rows(o, n);
+
+	if (r == -ENOSPC && store_free_reserve(o->store))
+		r = orphan_drop_rows(o, n);
+	return r < 0 || !n->row.content ? r : content_purge(o->store, n->row.content);
 }
 
 void node_forget_unused(struct overlay *o, struct node *n)

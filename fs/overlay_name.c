@@ -26,8 +26,11 @@ static int name_target(struct overlay *o, uint64_t parent, const char *name, str
 	return overlay_child(o, *ret_dir, name, ret_child);
 }
 
-/* The times of a directory whose names changed. */
-static int dir_touch(struct overlay *o, struct node *dir)
+/*
+ * The times of a directory whose names changed, and the links that its subdirectories have to it: @links more of them. Only a
+ * directory of our own counts them; see attr_of_dir().
+ */
+static int dir_touch(struct overlay *o, struct node *dir, int links)
 {
 	int64_t now = nsec_now();
 	struct attr a;
@@ -50,6 +53,7 @@ static int dir_touch(struct overlay *o, struct node *dir)
 		dir->row.flags |= NODE_OWN_TIMES;
 	}
 	dir->row.ino = dir->ino;
+	dir->row.attr.nlink += links;
 	dir->row.attr.mtime = dir->row.attr.ctime = now;
 	return node_save(o, dir);
 }
@@ -128,7 +132,7 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 	*ret_row = (struct node_row){
 		.ino = store_new_ino(o->store),
 		.flags = NODE_OWN_ATTR | NODE_OWN_TIMES | NODE_OWN_XATTR,
-		.attr = { .mode = m->mode, .uid = who->uid, .gid = who->gid, .nlink = 1, .rdev = m->rdev,
+		.attr = { .mode = m->mode, .uid = who->uid, .gid = who->gid, .nlink = S_ISDIR(m->mode) ? 2 : 1, .rdev = m->rdev,
 			  .size = m->target ? strlen(m->target) : 0, .atime = now, .mtime = now, .ctime = now },
 		.target = (char *)m->target,
 	};
@@ -143,7 +147,7 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 	*ret_name = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = ret_row->ino,
 				       .born = c->dentry ? c->dentry->born : 0, .covers = c->dentry ? c->dentry->covers : 0 };
 	r = store_name_put(o->store, ret_name);
-	return r < 0 ? r : dir_touch(o, dir);
+	return r < 0 ? r : dir_touch(o, dir, S_ISDIR(m->mode));
 }
 
 /* Shows a name in memory as its committed row says. */
@@ -241,7 +245,7 @@ static int link_rows(struct overlay *o, struct node *n, struct node *dir, const 
 	*ret = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = n->ino, .born = c->dentry ? c->dentry->born : 0,
 				  .covers = c->dentry ? c->dentry->covers : 0 };
 	r = store_name_put(o->store, ret);
-	return r < 0 ? r : dir_touch(o, dir);
+	return r < 0 ? r : dir_touch(o, dir, 0);
 }
 
 int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *name, struct overlay_entry *ret)
@@ -467,7 +471,7 @@ static int remove_rows(struct overlay *o, struct node *dir, const char *name, co
 		r = dir_drop_rows(o, c->node);
 	if (r == 0)
 		r = name_end(o, dir, name, c->dentry, ret);
-	return r < 0 ? r : dir_touch(o, dir);
+	return r < 0 ? r : dir_touch(o, dir, -node_is_dir(c->node));
 }
 
 static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, bool want_dir)
@@ -491,6 +495,11 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 		r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, remove_rows(o, dir, name, &c, &row));
+	if (r == -ENOSPC && store_free_reserve(o->store)) {
+		r = overlay_begin(o);
+		if (r == 0)
+			r = overlay_end(o, remove_rows(o, dir, name, &c, &row));
+	}
 	if (r == 0) {
 		if (want_dir)
 			dir_drop_names(o, c.node);
@@ -566,6 +575,18 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 	return t && t != n && node_is_dir(t) ? dir_is_empty(o, t) : 0;
 }
 
+static int move_touch(struct overlay *o, const struct move *m)
+{
+	int leaves = node_is_dir(m->from.node);
+	int ends = m->to.node && node_is_dir(m->to.node); /* at its old place: replaced, or moved the other way */
+	int r;
+
+	if (m->dir == m->new_dir)
+		return dir_touch(o, m->dir, m->exchange ? 0 : -ends);
+	r = dir_touch(o, m->dir, (m->exchange ? ends : 0) - leaves);
+	return r < 0 ? r : dir_touch(o, m->new_dir, leaves - ends);
+}
+
 static int move_rows(struct overlay *o, struct move *m)
 {
 	struct node *n = m->from.node, *t = m->to.node;
@@ -613,11 +634,7 @@ static int move_rows(struct overlay *o, struct move *m)
 		r = node_touch_ctime(o, n);
 	if (r == 0 && m->exchange)
 		r = node_touch_ctime(o, t);
-	if (r == 0)
-		r = dir_touch(o, m->dir);
-	if (r == 0 && m->new_dir != m->dir)
-		r = dir_touch(o, m->new_dir);
-	return r;
+	return r < 0 ? r : move_touch(o, m);
 }
 
 static void move_names(struct overlay *o, struct move *m)
