@@ -17,7 +17,7 @@
 #include "tools/sandbox.h"
 
 #define WAIT_STEP_US (20 * 1000)
-#define WAIT_STORE_STEPS 500  /* 10 s: another command that holds the store is soon done */
+#define WAIT_STORE_STEPS 500 /* 10 s: another command that holds the store is soon done */
 #define WAIT_COMMIT_STEPS 500
 
 static GVariant *call(struct attached *a, const char *operation, GVariant *arguments, GError **error)
@@ -49,8 +49,8 @@ static bool attach_control(struct attached *a, GError **error)
 		g_usleep(WAIT_STEP_US);
 	}
 	tool_error(error, EXIT_BUSY, a->sandbox->name,
-		   "sandbox %s is held by a process that does not answer (see %s/lock for its number)", a->sandbox->name,
-		   a->sandbox->dir);
+		   "sandbox %s is held by a process that does not answer (see %s/lock for its number)",
+		   a->sandbox->name, a->sandbox->dir);
 	return false;
 }
 
@@ -89,7 +89,11 @@ static bool attach(struct attached *a, enum attach_mode mode, GError **error)
 	else if (!attach_control(a, error))
 		return false;
 	a->store = store_open(a->sandbox->dir, STORE_READ, error);
-	return a->store && attach_lower(a, error);
+	if (!a->store)
+		return false;
+	if (mode == ATTACH_READ)
+		return attach_lower(a, &a->lower_error) || a->lower_error;
+	return attach_lower(a, error);
 }
 
 struct attached *attached_open_sandbox(struct sandbox *s, enum attach_mode mode, GError **error)
@@ -127,6 +131,7 @@ void attached_close(struct attached *a)
 		return;
 	attached_unpin(a);
 	g_clear_pointer(&a->lower, lower_close);
+	g_clear_error(&a->lower_error);
 	g_clear_pointer(&a->store, store_close);
 	g_clear_pointer(&a->control, control_close);
 	g_clear_pointer(&a->local, local_view_close);
@@ -147,14 +152,17 @@ static bool settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GE
 	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
 	for (unsigned i = 0; i < paths->len; i++)
 		g_variant_builder_add(&b, "^ay", paths->pdata[i]);
-	answer = call(a, "settle", g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)), error);
+	answer = call(a, "settle",
+		      g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)),
+		      error);
 	return answer != NULL;
 }
 
 bool attached_finish(struct attached *a, const struct apply_result *result, GError **error)
 {
 	/* What was taken back again is still pending in the view. */
-	if (!result->undone && result->paths && result->paths->len > 0 && !settle(a, result->epoch, result->paths, error))
+	if (!result->undone && result->paths && result->paths->len > 0 &&
+	    !settle(a, result->epoch, result->paths, error))
 		return false;
 	return !result->id || apply_finish(a->store, result->id, error) >= 0;
 }
@@ -165,7 +173,8 @@ static bool finish_interrupted(struct attached *a, GError **error)
 	bool ok = apply_recover(a->store, a->lower, &result, error) >= 0;
 
 	if (ok && result.id)
-		output_note("commit %s was interrupted; it is %s now", result.id, result.undone ? "taken back" : "finished");
+		output_note("commit %s was interrupted; it is %s now", result.id,
+			    result.undone ? "taken back" : "finished");
 	ok = ok && attached_finish(a, &result, error);
 	apply_result_clear(&result);
 	return ok;
@@ -187,7 +196,8 @@ static bool take_commit_lock(struct attached *a, int steps, GError **error)
 	}
 	close(a->commit_lock);
 	a->commit_lock = -1;
-	tool_error(error, EXIT_BUSY, a->sandbox->name, "another commit or rollback of sandbox %s is under way; try again when it is done",
+	tool_error(error, EXIT_BUSY, a->sandbox->name,
+		   "another commit or rollback of sandbox %s is under way; try again when it is done",
 		   a->sandbox->name);
 	return false;
 }
@@ -267,10 +277,12 @@ static bool shows(struct attached *a, const char *path, bool is_dir)
 
 bool attached_shows(const char *path, const char *lower_path, bool is_dir, void *user)
 {
-	return shows(user, path, is_dir) && (!lower_path || g_str_equal(lower_path, path) || shows(user, lower_path, is_dir));
+	return shows(user, path, is_dir) &&
+	       (!lower_path || g_str_equal(lower_path, path) || shows(user, lower_path, is_dir));
 }
 
-bool attached_changes(struct attached *a, struct tree *from, struct tree *to, char **paths, bool no_hash, GPtrArray **ret, GError **error)
+bool attached_changes(struct attached *a, struct tree *from, struct tree *to, char **paths, bool no_hash,
+		      GPtrArray **ret, GError **error)
 {
 	struct change_options options = {
 		.filter = attached_shows,
@@ -282,12 +294,23 @@ bool attached_changes(struct attached *a, struct tree *from, struct tree *to, ch
 	return changes_between(from, to, &options, ret, error) >= 0;
 }
 
+bool attached_has_lower(const struct attached *a, GError **error)
+{
+	if (!a->lower && error)
+		*error = g_error_copy(a->lower_error);
+	return a->lower;
+}
+
 bool attached_count_changes(struct attached *a, uint64_t *ret, GError **error)
 {
-	g_autoptr(tree_t) from = tree_open(a->store, a->lower, TREE_LOWER);
-	g_autoptr(tree_t) to = tree_open(a->store, a->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = NULL;
+	g_autoptr(tree_t) to = NULL;
 	g_autoptr(GPtrArray) changes = NULL;
 
+	if (!attached_has_lower(a, error))
+		return false;
+	from = tree_open(a->store, a->lower, TREE_LOWER);
+	to = tree_open(a->store, a->lower, EPOCH_LIVE);
 	if (!attached_changes(a, from, to, NULL, true, &changes, error))
 		return false;
 	*ret = changes->len;

@@ -4,9 +4,10 @@
 /*
  * attach - a sandbox opened for one command, mounted or not
  *
- * While a view is mounted its process does what changes the sandbox, asked over the control socket; while none is, this process
- * holds the store itself and does the same by the same operations. Beside that there is always a reader of the store and
- * the workspace as it is under any mount, so that diff and commit read the same things in both cases.
+ * While a view is mounted its process does what changes the sandbox, asked over the control socket; while none is,
+ * this process holds the store itself and does the same by the same operations. Beside that there is always a reader
+ * of the store and the workspace as it is under any mount, so that diff and commit read the same things in both
+ * cases.
  */
 
 #include <glib.h>
@@ -23,19 +24,24 @@ struct policy;
 struct sandbox;
 
 enum attach_mode {
-	ATTACH_READ,    /* to look: never takes the store's lock; ->control is NULL when nobody serves the sandbox */
+	/*
+	 * To look: never takes the store's lock. ->control is NULL when nobody serves the sandbox, ->lower when it
+	 * cannot be opened.
+	 */
+	ATTACH_READ,
 	ATTACH_CONTROL, /* to change it, or to read one fixed state */
 };
 
 struct attached {
 	struct sandbox *sandbox; /* owned */
 	struct control *control;
-	struct store *store;     /* read-only */
+	struct store *store; /* read-only */
 	struct lower *lower;
-	struct policy *policy;   /* the one in force */
-	bool with_scratch;       /* attached_shows() lets scratch paths through */
-	int commit_lock;         /* -1 */
-	int64_t pinned;          /* an epoch, or -1 */
+	GError *lower_error;	  /* why ->lower is NULL */
+	struct policy *policy;	  /* the one in force */
+	bool with_scratch;	  /* attached_shows() lets scratch paths through */
+	int commit_lock;	  /* -1 */
+	int64_t pinned;		  /* an epoch, or -1 */
 	struct local_view *local; /* what stands in for the process of a view, or NULL */
 };
 
@@ -48,8 +54,8 @@ typedef struct attached attached_t; /* for g_autoptr() only */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(attached_t, attached_close)
 
 /*
- * attached_lock_commits() - one at a time: commit, rollback and what an interrupted commit left to do. Waits a little, then EXIT_BUSY. First
- * of all finishes what a killed commit had begun.
+ * attached_lock_commits() - one at a time: commit, rollback and what an interrupted commit left to do. Waits a
+ * little, then EXIT_BUSY. First of all finishes what a killed commit had begun.
  */
 bool attached_lock_commits(struct attached *a, GError **error);
 /* attached_recover() - the latter alone, unless somebody is at it. */
@@ -62,11 +68,21 @@ bool attached_epoch(struct attached *a, const char *name, int64_t *ret_epoch, GE
 /* attached_finish() - the view takes over from the workspace what a commit has written, and the commit ends. */
 bool attached_finish(struct attached *a, const struct apply_result *result, GError **error);
 
-/* attached_shows() - a change_filter with a struct attached: what the policy denies, hides or keeps in the sandbox is left out. */
+/* attached_has_lower() - false with the reason as @error: for what was opened with ATTACH_READ. */
+bool attached_has_lower(const struct attached *a, GError **error);
+
+/*
+ * attached_shows() - a change_filter with a struct attached: what the policy denies, hides or keeps in the sandbox is
+ * left out.
+ */
 bool attached_shows(const char *path, const char *lower_path, bool is_dir, void *user);
 /* attached_changes() - changes_between() through that filter. @ret frees itself. */
-bool attached_changes(struct attached *a, struct tree *from, struct tree *to, char **paths, bool no_hash, GPtrArray **ret, GError **error);
+bool attached_changes(struct attached *a, struct tree *from, struct tree *to, char **paths, bool no_hash,
+		      GPtrArray **ret, GError **error);
 /* attached_count_changes() - how many paths differ from the workspace right now. */
 bool attached_count_changes(struct attached *a, uint64_t *ret, GError **error);
-/* attached_check_paths() - each of @paths (may be NULL) exists on one side; a typing error must not look like "no changes". */
+/*
+ * attached_check_paths() - each of @paths (may be NULL) exists on one side; a typing error must not look like "no
+ * changes".
+ */
 bool attached_check_paths(struct tree *from, struct tree *to, char **paths, GError **error);

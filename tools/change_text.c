@@ -34,8 +34,8 @@ static const struct {
 	enum change_status status;
 	const char *word;
 } words[] = {
-	{ CHANGE_ADDED, "added" },	      { CHANGE_MODIFIED, "modified" }, { CHANGE_DELETED, "deleted" },
-	{ CHANGE_RENAMED, "renamed" },	      { CHANGE_TYPE, "type" },	       { CHANGE_PERMISSION, "permission" },
+	{ CHANGE_ADDED, "added" },     { CHANGE_MODIFIED, "modified" }, { CHANGE_DELETED, "deleted" },
+	{ CHANGE_RENAMED, "renamed" }, { CHANGE_TYPE, "type" },		{ CHANGE_PERMISSION, "permission" },
 	{ CHANGE_XATTR, "xattr" },
 };
 
@@ -149,7 +149,8 @@ void conflicts_print(GPtrArray *conflicts)
 		const struct conflict *c = conflicts->pdata[i];
 		g_autofree char *path = diff_quote_path(c->path);
 
-		fprintf(stderr, "conflict: %s: %s (recorded: %s; now: %s; in the view: %s)\n", path, conflict_sentence(c->kind),
-			c->base ? c->base : "?", c->workspace ? c->workspace : "?", c->sandbox ? c->sandbox : "?");
+		fprintf(stderr, "conflict: %s: %s (recorded: %s; now: %s; in the view: %s)\n", path,
+			conflict_sentence(c->kind), c->base ? c->base : "?", c->workspace ? c->workspace : "?",
+			c->sandbox ? c->sandbox : "?");
 	}
 }

@@ -11,17 +11,26 @@
 #include "snapshot/apply.h"
 #include "snapshot/change.h"
 
-/* changes_json() - path, status and from_path of each; aa{sv}, floating. The whole of it is in snapshot/change_json.h. */
+/*
+ * changes_json() - path, status and from_path of each; aa{sv}, floating. The whole of it is in
+ * snapshot/change_json.h.
+ */
 GVariant *changes_json(GPtrArray *changes);
 /* changes_summary_json() - how many of each status. */
 GVariant *changes_summary_json(GPtrArray *changes);
 
-/* changes_print() - one line for each; at most @limit (0 = no limit) of those that delete nothing, but every deletion. */
+/*
+ * changes_print() - one line for each; at most @limit (0 = no limit) of those that delete nothing, but every
+ * deletion.
+ */
 void changes_print(GPtrArray *changes, unsigned limit);
 /* changes_count_text() - "3 added, 1 deleted"; caller frees. */
 char *changes_count_text(GPtrArray *changes);
 
-/* conflicts_json() - {"conflicts": [...]}: what the sandbox had recorded, what the workspace has now, what the commit would write. */
+/*
+ * conflicts_json() - {"conflicts": [...]}: what the sandbox had recorded, what the workspace has now, what the commit
+ * would write.
+ */
 GVariant *conflicts_json(GPtrArray *conflicts);
 /* conflicts_print() - each path and what is wrong with it, on standard error. */
 void conflicts_print(GPtrArray *conflicts);

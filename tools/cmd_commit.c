@@ -63,7 +63,9 @@ static bool check_digest(const struct commit *c, GError **error)
 	if (!c->expect || g_ascii_strcasecmp(c->expect, c->digest) == 0)
 		return true;
 	tool_error(error, EXIT_DIGEST, NULL,
-		   "the changes are not those that were reviewed: their digest is %s, expected was %s; nothing was written", c->digest, c->expect);
+		   "the changes are not those that were reviewed: their digest is %s, expected was %s; nothing was "
+		   "written",
+		   c->digest, c->expect);
 	return false;
 }
 
@@ -76,7 +78,8 @@ static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GErro
 	else
 		conflicts_print(conflicts);
 	tool_error(error, EXIT_CONFLICT, first->path,
-		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, or roll these back",
+		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, or "
+		   "roll these back",
 		   conflicts->len);
 }
 
@@ -155,8 +158,9 @@ static void print_json(const struct commit *c)
 	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
 	json_add(&b, "changes", changes_json(c->changes));
 	json_add(&b, "summary", changes_summary_json(c->changes));
-	json_add(&b, "notes", c->result.notes ? g_variant_new_strv((const char *const *)c->result.notes->pdata, c->result.notes->len)
-					      : g_variant_new_strv(none, 0));
+	json_add(&b, "notes",
+		 c->result.notes ? g_variant_new_strv((const char *const *)c->result.notes->pdata, c->result.notes->len)
+				 : g_variant_new_strv(none, 0));
 	json_print(stdout, g_variant_builder_end(&b));
 }
 
@@ -184,17 +188,21 @@ int cmd_commit(struct invocation *inv, GError **error)
 {
 	g_auto(commit_t) c = { 0 };
 	const GOptionEntry options[] = {
-		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &c.dry_run, "Only show what would be written, and conflicts", NULL },
+		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &c.dry_run, "Only show what would be written, and conflicts",
+		  NULL },
 		{ "yes", 'y', 0, G_OPTION_ARG_NONE, &c.yes, "Do not ask", NULL },
-		{ "expect", 0, 0, G_OPTION_ARG_FILENAME, &c.expect, "Commit only if the changes have this digest (see sbxfs diff)", "DIGEST" },
+		{ "expect", 0, 0, G_OPTION_ARG_FILENAME, &c.expect,
+		  "Commit only if the changes have this digest (see sbxfs diff)", "DIGEST" },
 		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
-		  "A human has reviewed the changes; there is no gate yet that would ask for it, so it changes nothing", NULL },
+		  "A human has reviewed the changes; there is no gate yet that would ask for it, so it changes nothing",
+		  NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET] [-- PATH...]",
-		.description = "Writes the changes of the view into the workspace, all or nothing, also when it is interrupted. What changed in the\n"
-			       "workspace meanwhile is a conflict: nothing is written then. With -- PATH only those paths; the rest stays pending.",
+		.description = "Writes the changes of the view into the workspace, all or nothing, also when it is "
+			       "interrupted. What changed in the workspace meanwhile is a conflict: nothing is "
+			       "written then. With -- PATH only those paths; the rest stays pending.",
 		.options = options,
 		.max_args = 1,
 		.paths = true,

@@ -34,7 +34,8 @@ static int take_store(const struct sandbox *s, GError **error)
 static bool check_unmounted(const struct sandbox *s, GError **error)
 {
 	if (s->live) {
-		tool_error(error, EXIT_BUSY, s->name, "sandbox %s is mounted at %s; `sbxfs umount %s` first", s->name, s->mountpoint, s->name);
+		tool_error(error, EXIT_BUSY, s->name, "sandbox %s is mounted at %s; `sbxfs umount %s` first", s->name,
+			   s->mountpoint, s->name);
 		return false;
 	}
 	return !s->mounted || mount_unmount(s->mountpoint, error);
@@ -52,7 +53,10 @@ static unsigned count_own_snapshots(struct store *s)
 	return n;
 }
 
-/* What would be lost; without --force nothing may be. The states that rollbacks left behind were dropped once already. */
+/*
+ * What would be lost; without --force nothing may be. The states that rollbacks left behind were dropped once
+ * already.
+ */
 static bool check_contents(const struct sandbox *s, GError **error)
 {
 	g_autoptr(GError) failure = NULL;
@@ -61,16 +65,18 @@ static bool check_contents(const struct sandbox *s, GError **error)
 	unsigned snapshots;
 
 	if (!a || !attached_count_changes(a, &changes, &failure)) {
-		tool_error(error, EXIT_BUSY, s->name, "cannot tell whether sandbox %s holds changes: %s; --force deletes it all the same",
-			   s->name, failure->message);
+		tool_error(error, EXIT_BUSY, s->name,
+			   "cannot tell whether sandbox %s holds changes: %s; --force deletes it all the same", s->name,
+			   failure->message);
 		return false;
 	}
 	snapshots = count_own_snapshots(a->store);
 	if (changes == 0 && snapshots == 0)
 		return true;
 	tool_error(error, EXIT_BUSY, s->name,
-		   "sandbox %s holds %" PRIu64 " changed paths and %u snapshots that are nowhere else; commit them, or add --force", s->name,
-		   changes, snapshots);
+		   "sandbox %s holds %" PRIu64
+		   " changed paths and %u snapshots that are nowhere else; commit them, or add --force",
+		   s->name, changes, snapshots);
 	return false;
 }
 
@@ -95,13 +101,15 @@ int cmd_destroy(struct invocation *inv, GError **error)
 {
 	gboolean force = FALSE;
 	const GOptionEntry options[] = {
-		{ "force", 0, 0, G_OPTION_ARG_NONE, &force, "Also drop changes and snapshots that are nowhere else", NULL },
+		{ "force", 0, 0, G_OPTION_ARG_NONE, &force, "Also drop changes and snapshots that are nowhere else",
+		  NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
 		.arguments = "TARGET",
-		.description = "Deletes an unmounted sandbox: its store with all changes and snapshots. The workspace is not touched. Without\n"
-			       "--force a sandbox that holds changes or snapshots is left alone (exit code 8).",
+		.description = "Deletes an unmounted sandbox: its store with all changes and snapshots. The "
+			       "workspace is not touched. Without --force a sandbox that holds changes or snapshots "
+			       "is left alone (exit code 8).",
 		.options = options,
 		.min_args = 1,
 		.max_args = 1,

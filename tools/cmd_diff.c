@@ -72,13 +72,14 @@ static void write_plain(const char *data, size_t size, void *user)
 	fwrite(data, 1, size, user);
 }
 
+/* No snapshot of the user's has an @ in front. */
 static bool print_json(struct diff *d, GError **error)
 {
 	const struct change_json_names names = {
 		.sandbox = d->attached->sandbox->name,
 		.workspace = d->attached->sandbox->workspace,
-		.from = d->from_name,
-		.to = d->to_name,
+		.from = d->from_name ? d->from_name : "@workspace",
+		.to = d->to_name ? d->to_name : "@view",
 	};
 
 	return change_json_write(d->changes, d->from, d->to, &names, write_plain, stdout, error) >= 0;
@@ -114,7 +115,10 @@ static bool print_text(struct diff *d, GError **error)
 	return diff_name_status(d->changes, d->nul, write_plain, stdout, error) >= 0;
 }
 
-/* The digest is for commit --expect, so it is also told beside a patch: on the other stream, which leaves the patch clean. */
+/*
+ * The digest is for commit --expect, so it is also told beside a patch: on the other stream, which leaves the patch
+ * clean.
+ */
 static bool print_changes(struct diff *d, bool json, GError **error)
 {
 	g_autofree char *digest = NULL;
@@ -137,27 +141,32 @@ int cmd_diff(struct invocation *inv, GError **error)
 {
 	g_auto(diff_t) d = { 0 };
 	const GOptionEntry options[] = {
-		{ "from", 0, 0, G_OPTION_ARG_FILENAME, &d.from_name, "Compare with this snapshot instead of the workspace", "SNAPSHOT" },
-		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &d.to_name, "Show this snapshot instead of the view as it is now", "SNAPSHOT" },
+		{ "from", 0, 0, G_OPTION_ARG_FILENAME, &d.from_name,
+		  "Compare with this snapshot instead of the workspace", "SNAPSHOT" },
+		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &d.to_name, "Show this snapshot instead of the view as it is now",
+		  "SNAPSHOT" },
 		{ "stat", 0, 0, G_OPTION_ARG_NONE, &d.stat, "A table of changed lines instead of a patch", NULL },
-		{ "name-status", 0, 0, G_OPTION_ARG_NONE, &d.name_status, "Only the kind of each change (A M D R T P X) and its path", NULL },
+		{ "name-status", 0, 0, G_OPTION_ARG_NONE, &d.name_status,
+		  "Only the kind of each change (A M D R T P X) and its path", NULL },
 		{ "exit-code", 0, 0, G_OPTION_ARG_NONE, &d.exit_code, "Exit with 1 when there are differences", NULL },
-		{ "null", 'z', 0, G_OPTION_ARG_NONE, &d.nul, "With --name-status: verbatim paths, each ended by a NUL", NULL },
+		{ "null", 'z', 0, G_OPTION_ARG_NONE, &d.nul, "With --name-status: verbatim paths, each ended by a NUL",
+		  NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET] [-- PATH...]",
-		.description = "Shows what the view has changed as a patch in git's format, which `git apply` can use in the workspace. Paths\n"
-			       "that the policy denies, hides or keeps in the sandbox are left out. The digest on standard error (in --json:\n"
-			       "\"digest\") names exactly these changes for `sbxfs commit --expect`.",
+		.description = "Shows what the view has changed as a patch in git's format, which `git apply` can "
+			       "use in the workspace. Paths that the policy denies, hides or keeps in the sandbox "
+			       "are left out. The digest on standard error (in --json: \"digest\") names exactly "
+			       "these changes for `sbxfs commit --expect`.",
 		.options = options,
 		.max_args = 1,
 		.paths = true,
 		.json = true,
 	};
 
-	if (!command_parse(inv, &syntax, error) || !check_formats(&d, inv->json, error) || !find_changes(&d, inv, error) ||
-	    !print_changes(&d, inv->json, error))
+	if (!command_parse(inv, &syntax, error) || !check_formats(&d, inv->json, error) ||
+	    !find_changes(&d, inv, error) || !print_changes(&d, inv->json, error))
 		return EXIT_DONE;
 	return d.exit_code && d.changes->len > 0 ? EXIT_DIFFERENCES : EXIT_DONE;
 }

@@ -56,7 +56,8 @@ static GVariant *json_row(const struct sandbox *s)
 	json_add_path(&b, "mountpoint", s->mounted ? s->mountpoint : NULL);
 	json_add_path(&b, "store", s->dir);
 	json_add_string(&b, "state", sandbox_state(s));
-	json_add(&b, "changes", g_variant_new_maybe(G_VARIANT_TYPE_INT64, changes < 0 ? NULL : g_variant_new_int64(changes)));
+	json_add(&b, "changes",
+		 g_variant_new_maybe(G_VARIANT_TYPE_INT64, changes < 0 ? NULL : g_variant_new_int64(changes)));
 	if (s->problem)
 		json_add_string(&b, "problem", s->problem);
 	return g_variant_builder_end(&b);
@@ -80,7 +81,8 @@ int cmd_list(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
 		.arguments = "",
-		.description = "Lists the sandboxes of this user: state, number of changed paths, workspace and mountpoint.",
+		.description =
+			"Lists the sandboxes of this user: state, number of changed paths, workspace and mountpoint.",
 		.json = true,
 	};
 	g_autoptr(GPtrArray) all = NULL;

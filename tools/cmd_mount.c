@@ -10,8 +10,9 @@
 /* What mount(8) and fstab add for their own use, or what is so anyway. */
 static bool is_for_others(const char *option)
 {
-	static const char *const known[] = { "rw",     "auto",   "noauto", "nofail", "user",     "users",   "nouser", "owner",
-					     "group",  "_netdev", "defaults", "exec",  "nosuid",   "nodev",   "async" };
+	static const char *const known[] = { "rw",	 "auto",   "noauto", "nofail", "user",
+					     "users",	 "nouser", "owner",  "group",  "_netdev",
+					     "defaults", "exec",   "nosuid", "nodev",  "async" };
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(known); i++)
 		if (g_str_equal(option, known[i]))
@@ -99,19 +100,23 @@ int cmd_mount(struct invocation *inv, GError **error)
 	gboolean fresh = FALSE, foreground = FALSE, debug = FALSE;
 	struct mount_request request = { 0 };
 	const GOptionEntry entries[] = {
-		{ "name", 'n', 0, G_OPTION_ARG_FILENAME, &o.name, "The sandbox's name (default: from the workspace's)", "NAME" },
-		{ "profile", 'p', 0, G_OPTION_ARG_FILENAME, &o.profile, "The policy: a profile's name, or a file", "PROFILE|FILE" },
+		{ "name", 'n', 0, G_OPTION_ARG_FILENAME, &o.name, "The sandbox's name (default: from the workspace's)",
+		  "NAME" },
+		{ "profile", 'p', 0, G_OPTION_ARG_FILENAME, &o.profile, "The policy: a profile's name, or a file",
+		  "PROFILE|FILE" },
 		{ "new", 0, 0, G_OPTION_ARG_NONE, &fresh, "Make a new sandbox; never resume one", NULL },
 		{ "foreground", 'f', 0, G_OPTION_ARG_NONE, &foreground, "Serve the view in this process", NULL },
 		{ "debug", 'd', 0, G_OPTION_ARG_NONE, &debug, "The same, and print every request", NULL },
-		{ "options", 'o', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.given, "Mount options: allow_other, ro, name=..., profile=...", "OPTS" },
+		{ "options", 'o', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.given,
+		  "Mount options: allow_other, ro, name=..., profile=...", "OPTS" },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
 		.arguments = "WORKSPACE [MOUNTPOINT]",
-		.description = "Makes or resumes a sandbox for WORKSPACE and mounts its view at MOUNTPOINT, which may be the workspace itself;\n"
-			       "left out: $XDG_RUNTIME_DIR/sbxfs/NAME/mnt. Prints the sandbox's name and the mountpoint when the view answers.\n"
-			       "A resumed sandbox keeps its policy unless -p gives another.",
+		.description = "Makes or resumes a sandbox for WORKSPACE and mounts its view at MOUNTPOINT, which "
+			       "may be the workspace itself; left out: $XDG_RUNTIME_DIR/sbxfs/NAME/mnt. Prints the "
+			       "sandbox's name and the mountpoint when the view answers. A resumed sandbox keeps its "
+			       "policy unless -p gives another.",
 		.options = entries,
 		.min_args = 1,
 		.max_args = 2,
@@ -147,7 +152,8 @@ int cmd_mount_helper(struct invocation *inv, GError **error)
 	g_autofree char *space = NULL;
 	struct mount_request request = { 0 };
 	const GOptionEntry entries[] = {
-		{ "options", 'o', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.given, "name=NAME, profile=PROFILE, allow_other, ro, ...", "OPTS" },
+		{ "options", 'o', 0, G_OPTION_ARG_FILENAME_ARRAY, &o.given,
+		  "name=NAME, profile=PROFILE, allow_other, ro, ...", "OPTS" },
 		{ "fake", 'f', 0, G_OPTION_ARG_NONE, &fake, "Do nothing", NULL },
 		{ "sloppy", 's', 0, G_OPTION_ARG_NONE, &sloppy, "Accepted and ignored", NULL },
 		{ "no-mtab", 'n', 0, G_OPTION_ARG_NONE, &no_table, "Accepted and ignored", NULL },
@@ -157,7 +163,8 @@ int cmd_mount_helper(struct invocation *inv, GError **error)
 	};
 	const struct command_syntax syntax = {
 		.arguments = "WORKSPACE MOUNTPOINT",
-		.description = "Called by mount(8) for `mount -t fuse.sbxfs WORKSPACE MOUNTPOINT -o name=NAME,profile=PROFILE`.",
+		.description = "Called by mount(8) for `mount -t fuse.sbxfs WORKSPACE MOUNTPOINT -o "
+			       "name=NAME,profile=PROFILE`.",
 		.options = entries,
 		.min_args = 2,
 		.max_args = 2,

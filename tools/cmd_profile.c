@@ -31,7 +31,8 @@ static void list_json(GPtrArray *all)
 		json_add_int(&rows, "line", p->line);
 		g_variant_builder_close(&rows);
 	}
-	json_print(stdout, g_variant_new_parsed("{'schema': <'sbxfs.profiles/1'>, 'profiles': <%@aa{sv}>}", g_variant_builder_end(&rows)));
+	json_print(stdout, g_variant_new_parsed("{'schema': <'sbxfs.profiles/1'>, 'profiles': <%@aa{sv}>}",
+						g_variant_builder_end(&rows)));
 }
 
 static bool profile_list(bool json, GError **error)
@@ -97,8 +98,8 @@ int cmd_profile(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
 		.arguments = "list | show [NAME] | check FILE",
-		.description = "Lists the profiles that can be found, shows one with all it inherits as one file (default: the default profile),\n"
-			       "or checks a profile file.",
+		.description = "Lists the profiles that can be found, shows one with all it inherits as one file "
+			       "(default: the default profile), or checks a profile file.",
 		.min_args = 1,
 		.max_args = 2,
 		.json = true,

@@ -24,8 +24,8 @@ struct rollback {
 	bool json;
 	struct attached *attached;
 	char **paths;
-	GPtrArray *changes; /* what it takes back */
-	char *undo;         /* the automatic snapshot */
+	GPtrArray *changes; /* from the view as it is now to the target */
+	char *undo;	    /* the automatic snapshot */
 	uint64_t names, nodes;
 };
 typedef struct rollback rollback_t; /* for g_auto() only */
@@ -40,7 +40,7 @@ static void rollback_clear(struct rollback *r)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(rollback_t, rollback_clear)
 
-/* What was changed since the target, with scratch paths: a rollback takes those back as well. */
+/* What will happen: new files are deletions here. With scratch paths, which a rollback takes back as well. */
 static bool find_changes(struct rollback *r, GError **error)
 {
 	struct attached *a = r->attached;
@@ -52,10 +52,11 @@ static bool find_changes(struct rollback *r, GError **error)
 		return false;
 	if (!attached_pin(a, &now, error))
 		return false;
-	from = tree_open(a->store, a->lower, r->to_name ? r->to : TREE_LOWER);
-	to = tree_open(a->store, a->lower, now);
+	from = tree_open(a->store, a->lower, now);
+	to = tree_open(a->store, a->lower, r->to_name ? r->to : TREE_LOWER);
 	a->with_scratch = true;
-	return attached_check_paths(from, to, r->paths, error) && attached_changes(a, from, to, r->paths, true, &r->changes, error);
+	return attached_check_paths(from, to, r->paths, error) &&
+	       attached_changes(a, from, to, r->paths, true, &r->changes, error);
 }
 
 static bool open_rollback(struct rollback *r, struct invocation *inv, GError **error)
@@ -115,11 +116,16 @@ static bool roll_back(struct rollback *r, GError **error)
 {
 	g_autoptr(GVariant) arguments = NULL;
 	g_autoptr(GVariant) answer = NULL;
+	GVariantBuilder b;
 
 	if (!next_automatic_name(r, error))
 		return false;
-	arguments = g_variant_ref_sink(g_variant_new_parsed("{'to': <%x>, 'paths': <%@aay>, 'name': <%s>}", r->to, paths_to_roll_back(r),
-							    r->undo));
+	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
+	g_variant_builder_add(&b, "{sv}", "to", g_variant_new_int64(r->to));
+	g_variant_builder_add(&b, "{sv}", "name", g_variant_new_string(r->undo));
+	if (r->paths)
+		g_variant_builder_add(&b, "{sv}", "paths", paths_to_roll_back(r));
+	arguments = g_variant_ref_sink(g_variant_builder_end(&b));
 	answer = control_call(r->attached->control, "rollback", arguments, error);
 	if (!answer)
 		return false;
@@ -137,7 +143,7 @@ static void print_summary(const struct rollback *r)
 {
 	g_autofree char *counts = changes_count_text(r->changes);
 
-	printf("%s: going back to %s takes back: %s\n", r->attached->sandbox->name, target_name(r), *counts ? counts : "no changes");
+	printf("%s: back to %s: %s\n", r->attached->sandbox->name, target_name(r), *counts ? counts : "no changes");
 	changes_print(r->changes, r->dry_run ? 0 : SUMMARY_LINES);
 }
 
@@ -147,7 +153,8 @@ static void print_result(const struct rollback *r)
 		output_note("nothing was changed (--dry-run)");
 		return;
 	}
-	printf("rolled back to %s: %" PRIu64 " names, %" PRIu64 " files and directories\n", target_name(r), r->names, r->nodes);
+	printf("rolled back to %s: %" PRIu64 " names, %" PRIu64 " files and directories\n", target_name(r), r->names,
+	       r->nodes);
 	printf("undo: sbxfs rollback %s --to %s\n", r->attached->sandbox->name, r->undo);
 }
 
@@ -172,7 +179,7 @@ static bool do_rollback(struct rollback *r, GError **error)
 {
 	if (!r->json)
 		print_summary(r);
-	if (!r->dry_run && (!confirm("Take these changes back?", r->yes, error) || !roll_back(r, error)))
+	if (!r->dry_run && (!confirm("Do this in the view?", r->yes, error) || !roll_back(r, error)))
 		return false;
 	if (!r->json)
 		print_result(r);
@@ -183,15 +190,17 @@ int cmd_rollback(struct invocation *inv, GError **error)
 {
 	g_auto(rollback_t) r = { 0 };
 	const GOptionEntry options[] = {
-		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &r.to_name, "Go back to this snapshot instead of the start", "SNAPSHOT" },
+		{ "to", 0, 0, G_OPTION_ARG_FILENAME, &r.to_name, "Go back to this snapshot instead of the start",
+		  "SNAPSHOT" },
 		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &r.dry_run, "Only show what would be taken back", NULL },
 		{ "yes", 'y', 0, G_OPTION_ARG_NONE, &r.yes, "Do not ask", NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET] [-- PATH...]",
-		.description = "Takes the view back to the start or to a snapshot, also while it is mounted; with -- PATH only those paths. The\n"
-			       "state before is kept as a snapshot of its own, whose name is printed, so a rollback can be undone.",
+		.description = "Takes the view back to the start or to a snapshot, also while it is mounted; with -- "
+			       "PATH only those paths. The state before is kept as a snapshot of its own, whose name "
+			       "is printed, so a rollback can be undone.",
 		.options = options,
 		.max_args = 1,
 		.paths = true,

@@ -22,7 +22,8 @@ static bool check_new_name(const char *name, GError **error)
 	if (plain && *name != '@' && *name != '-')
 		return true;
 	tool_error(error, EXIT_USAGE, name,
-		   "'%s' cannot name a snapshot: use up to %d characters without spaces and slashes; names with @ in front are made by rollback",
+		   "'%s' cannot name a snapshot: use up to %d characters without spaces and slashes; names with @ in "
+		   "front are made by rollback",
 		   name, SNAPSHOT_NAME_MAX);
 	return false;
 }
@@ -34,7 +35,8 @@ static GVariant *call_with_name(struct attached *a, const char *operation, const
 	return control_call(a->control, operation, arguments, error);
 }
 
-static int print_done(struct invocation *inv, const struct attached *a, const char *what, const char *name, GVariant *answer)
+static int print_done(struct invocation *inv, const struct attached *a, const char *what, const char *name,
+		      GVariant *answer)
 {
 	int64_t epoch = 0;
 	bool has_epoch = g_variant_lookup(answer, "epoch", "x", &epoch);
@@ -63,6 +65,12 @@ static int snapshot_create(struct invocation *inv, const char *name, const char 
 		return EXIT_USAGE;
 	a = attached_open(target, ATTACH_CONTROL, error);
 	answer = a ? call_with_name(a, "snapshot", name, error) : NULL;
+	if (a && !answer && error && g_error_matches(*error, CONTROL_ERROR, CONTROL_ERROR_EXISTS)) {
+		g_clear_error(error);
+		tool_error(error, EXIT_USAGE, name,
+			   "sandbox %s has a snapshot '%s' already; take another name, or delete that one first",
+			   a->sandbox->name, name);
+	}
 	if (!answer)
 		return EXIT_INTERNAL;
 	return print_done(inv, a, "created", name, answer);
@@ -96,8 +104,10 @@ static int snapshot_list(struct invocation *inv, const char *target, GError **er
 	else if (!inv->json)
 		snapshots_print(all, "");
 	else
-		json_print(stdout, g_variant_new_parsed("{'schema': <'sbxfs.snapshots/1'>, 'sandbox': <%s>, 'snapshots': <%@aa{sv}>}",
-							a->sandbox->name, snapshots_json(all)));
+		json_print(stdout,
+			   g_variant_new_parsed(
+				   "{'schema': <'sbxfs.snapshots/1'>, 'sandbox': <%s>, 'snapshots': <%@aa{sv}>}",
+				   a->sandbox->name, snapshots_json(all)));
 	return EXIT_DONE;
 }
 
@@ -105,8 +115,9 @@ int cmd_snapshot(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
 		.arguments = "create NAME [TARGET] | list [TARGET] | delete NAME [TARGET]",
-		.description = "A snapshot is a name for the present state of the view. It costs the same whatever has changed; `sbxfs rollback\n"
-			       "--to NAME` returns to it, `sbxfs diff --from NAME` compares with it. Names with @ in front are made by rollback.",
+		.description = "A snapshot is a name for the present state of the view. It costs the same whatever "
+			       "has changed; `sbxfs rollback --to NAME` returns to it, `sbxfs diff --from NAME` "
+			       "compares with it. Names with @ in front are made by rollback.",
 		.min_args = 1,
 		.max_args = 3,
 		.json = true,

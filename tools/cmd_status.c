@@ -18,8 +18,8 @@
 typedef struct status status_t; /* for g_auto() only */
 struct status {
 	const struct sandbox *sandbox;
-	int32_t pid; /* 0 = not served */
-	uint64_t changes;
+	int32_t pid;	 /* 0 = not served */
+	int64_t changes; /* -1 = cannot be told */
 	uint64_t disk;
 	GPtrArray *snapshots;
 };
@@ -68,6 +68,8 @@ static void read_pid(struct attached *a, struct status *ret)
 static bool read_status(struct attached *a, struct status *ret, GError **error)
 {
 	int r = store_snapshot_list(a->store, &ret->snapshots);
+	g_autoptr(GError) failure = NULL;
+	uint64_t changes;
 
 	if (r < 0) {
 		tool_error_errno(error, r, a->sandbox->dir, "snapshots of %s", a->sandbox->name);
@@ -76,7 +78,12 @@ static bool read_status(struct attached *a, struct status *ret, GError **error)
 	ret->sandbox = a->sandbox;
 	read_pid(a, ret);
 	ret->disk = disk_use(AT_FDCWD, a->sandbox->dir, 8);
-	return attached_count_changes(a, &ret->changes, error);
+	ret->changes = -1;
+	if (attached_count_changes(a, &changes, &failure))
+		ret->changes = (int64_t)changes;
+	else
+		output_note("%s", failure->message);
+	return true;
 }
 
 static GVariant *json_policy(const struct sandbox *s)
@@ -103,7 +110,9 @@ static void print_json(const struct status *status)
 	json_add_path(&b, "store", s->dir);
 	json_add_int(&b, "pid", status->pid);
 	json_add(&b, "policy", json_policy(s));
-	json_add_int(&b, "changes", (int64_t)status->changes);
+	json_add(&b, "changes",
+		 g_variant_new_maybe(G_VARIANT_TYPE_INT64,
+				     status->changes < 0 ? NULL : g_variant_new_int64(status->changes)));
 	json_add(&b, "snapshots", snapshots_json(status->snapshots));
 	json_add(&b, "disk", g_variant_new_parsed("{'bytes': <%x>}", (int64_t)status->disk));
 	json_add(&b, "questions", g_variant_new("aa{sv}", NULL));
@@ -131,7 +140,10 @@ static void print_text(const struct status *status)
 		printf("%-12s%s\n", "state:", sandbox_state(s));
 	print_path("store:", s->dir);
 	printf("%-12s%s (%s)\n", "policy:", s->profile ? s->profile : "-", s->policy_path ? s->policy_path : "-");
-	printf("%-12s%" PRIu64 "\n", "changes:", status->changes);
+	if (status->changes < 0)
+		printf("%-12s?\n", "changes:");
+	else
+		printf("%-12s%" PRId64 "\n", "changes:", status->changes);
 	printf("%-12s%s\n", "disk:", disk);
 	printf("%-12s%u\n", "snapshots:", status->snapshots->len);
 	snapshots_print(status->snapshots, "  ");
@@ -141,8 +153,8 @@ int cmd_status(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET]",
-		.description = "Shows one sandbox: where it is mounted and by which process, its policy, how many paths differ from the\n"
-			       "workspace, its snapshots and how much disk its store takes.",
+		.description = "Shows one sandbox: where it is mounted and by which process, its policy, how many "
+			       "paths differ from the workspace, its snapshots and how much disk its store takes.",
 		.max_args = 1,
 		.json = true,
 	};

@@ -21,19 +21,22 @@ static bool wait_until_gone(const struct sandbox *s, GError **error)
 			return true;
 		g_usleep(WAIT_STEP_US);
 	}
-	tool_error(error, EXIT_BUSY, s->name, "%s is unmounted, but its process is still at work (see %s/lock for its number)", s->name,
-		   s->dir);
+	tool_error(error, EXIT_BUSY, s->name,
+		   "%s is unmounted, but its process is still at work (see %s/lock for its number)", s->name, s->dir);
 	return false;
 }
 
-/* A mountpoint that mount made is taken away again. */
-static void remove_default_mountpoint(const struct sandbox *s)
+/* What mount made is taken away again: a killed process leaves its socket, and the default mountpoint is ours. */
+static void tidy(const struct sandbox *s)
 {
-	g_autofree char *runtime = paths_runtime_dir(NULL);
-	g_autofree char *mountpoint = runtime ? paths_default_mountpoint(runtime, s->name) : NULL;
-	g_autofree char *parent = mountpoint ? g_path_get_dirname(mountpoint) : NULL;
+	/* Where that was then, whatever XDG_RUNTIME_DIR is now. */
+	g_autofree char *runtime = g_path_get_dirname(s->socket ? s->socket : "");
+	g_autofree char *mountpoint = paths_default_mountpoint(runtime, s->name);
+	g_autofree char *parent = g_path_get_dirname(mountpoint);
 
-	if (!mountpoint || !g_str_equal(mountpoint, s->mountpoint))
+	if (s->socket)
+		g_unlink(s->socket);
+	if (g_strcmp0(mountpoint, s->mountpoint) != 0)
 		return;
 	if (g_rmdir(mountpoint) == 0)
 		g_rmdir(parent);
@@ -42,7 +45,8 @@ static void remove_default_mountpoint(const struct sandbox *s)
 static bool unmount(const struct sandbox *s, GError **error)
 {
 	if (!s->mounted && s->live) {
-		tool_error(error, EXIT_BUSY, s->name, "sandbox %s is mounted at %s in another mount namespace; unmount it there", s->name,
+		tool_error(error, EXIT_BUSY, s->name,
+			   "sandbox %s is mounted at %s in another mount namespace; unmount it there", s->name,
 			   s->mountpoint);
 		return false;
 	}
@@ -68,7 +72,8 @@ static void report(struct invocation *inv, const struct sandbox *s)
 	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
 	json_add_string(&b, "schema", "sbxfs.umount/1");
 	json_add_string(&b, "sandbox", s->name);
-	json_add(&b, "changes", g_variant_new_maybe(G_VARIANT_TYPE_INT64, counted ? g_variant_new_int64((int64_t)changes) : NULL));
+	json_add(&b, "changes",
+		 g_variant_new_maybe(G_VARIANT_TYPE_INT64, counted ? g_variant_new_int64((int64_t)changes) : NULL));
 	json_add_path(&b, "store", s->dir);
 	json_print(stdout, g_variant_builder_end(&b));
 }
@@ -77,8 +82,9 @@ int cmd_umount(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET]",
-		.description = "Unmounts the view and waits until its process has ended. The changes stay in the store; `sbxfs mount` shows\n"
-			       "them again. Also clears what a killed process left mounted. Fails while files in the view are in use.",
+		.description = "Unmounts the view and waits until its process has ended. The changes stay in the "
+			       "store; `sbxfs mount` shows them again. Also clears what a killed process left "
+			       "mounted. Fails while files in the view are in use.",
 		.max_args = 1,
 		.json = true,
 	};
@@ -89,7 +95,7 @@ int cmd_umount(struct invocation *inv, GError **error)
 	s = sandbox_resolve(command_arg(inv, 0), error);
 	if (!s || !unmount(s, error))
 		return EXIT_INTERNAL;
-	remove_default_mountpoint(s);
+	tidy(s);
 	report(inv, s);
 	return EXIT_DONE;
 }

@@ -16,8 +16,9 @@ static const struct operation {
 	const char *name;
 	enum action allowed_up_to;
 } operations[] = {
-	{ "list", ACTION_DENY },   { "stat", ACTION_DENY },   { "read", ACTION_MASK },   { "write", ACTION_SCRATCH },
-	{ "create", ACTION_SCRATCH }, { "delete", ACTION_SCRATCH }, { "rename", ACTION_SCRATCH }, { "chmod", ACTION_SCRATCH },
+	{ "list", ACTION_DENY },      { "stat", ACTION_DENY },	    { "read", ACTION_MASK },
+	{ "write", ACTION_SCRATCH },  { "create", ACTION_SCRATCH }, { "delete", ACTION_SCRATCH },
+	{ "rename", ACTION_SCRATCH }, { "chmod", ACTION_SCRATCH },
 };
 
 struct answer {
@@ -97,8 +98,8 @@ static void print_text(const struct answer *a)
 	if (from)
 		printf("  it came from %s\n", from);
 	if (r->pattern)
-		printf("  %s:%u: %s = %s (profile %s, %s)\n", r->file, r->line, action_name(r->action), r->pattern, r->profile,
-		       policy_layer_name(r->layer));
+		printf("  %s:%u: %s = %s (profile %s, %s)\n", r->file, r->line, action_name(r->action), r->pattern,
+		       r->profile, policy_layer_name(r->layer));
 	else
 		printf("  no rule matches: the default\n");
 	if (a->operation && refusal(a))
@@ -122,7 +123,8 @@ static void print_json(const struct attached *where, const struct answer *a)
 	json_add_string(&b, "profile", r->profile);
 	json_add_string(&b, "layer", policy_layer_name(r->layer));
 	json_add_path(&b, "file", r->file);
-	json_add(&b, "line", g_variant_new_maybe(G_VARIANT_TYPE_INT64, r->pattern ? g_variant_new_int64(r->line) : NULL));
+	json_add(&b, "line",
+		 g_variant_new_maybe(G_VARIANT_TYPE_INT64, r->pattern ? g_variant_new_int64(r->line) : NULL));
 	if (a->operation) {
 		json_add_string(&b, "operation", a->operation->name);
 		json_add_bool(&b, "allowed", !refusal(a));
@@ -144,8 +146,10 @@ int cmd_why(struct invocation *inv, GError **error)
 {
 	g_autofree char *operation = NULL;
 	const GOptionEntry options[] = {
-		{ "op", 0, 0, G_OPTION_ARG_FILENAME, &operation, "Also tell whether this is allowed: list, stat, read, write, create, "
-		  "delete, rename, chmod", "OPERATION" },
+		{ "op", 0, 0, G_OPTION_ARG_FILENAME, &operation,
+		  "Also tell whether this is allowed: list, stat, read, write, create, "
+		  "delete, rename, chmod",
+		  "OPERATION" },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
@@ -165,7 +169,8 @@ int cmd_why(struct invocation *inv, GError **error)
 		return EXIT_DONE;
 	a = attached_open(target_of(inv), ATTACH_READ, error);
 	path = a ? path_args_one(a->sandbox, cwd, command_arg(inv, 0), error) : NULL;
-	if (!path || !explain(a, path, g_str_has_suffix(command_arg(inv, 0), "/"), &answer, error))
+	if (!path || !attached_has_lower(a, error) ||
+	    !explain(a, path, g_str_has_suffix(command_arg(inv, 0), "/"), &answer, error))
 		return EXIT_INTERNAL;
 	if (inv->json)
 		print_json(a, &answer);

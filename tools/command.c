@@ -2,9 +2,12 @@
 #include "tools/command.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/exit.h"
 #include "tools/output.h"
+
+#define HELP_COLUMNS 79
 
 static const struct command table[] = {
 	{ "mount", cmd_mount, "make or resume a sandbox and mount its view" },
@@ -30,9 +33,28 @@ struct common {
 	gboolean help, version, quiet, verbose, json;
 };
 
+/* In lines for a terminal; words are parted by single spaces. */
+static char *wrap(const char *text)
+{
+	g_auto(GStrv) words = g_strsplit(text, " ", -1);
+	GString *s = g_string_new(NULL);
+	size_t column = 0;
+
+	for (char **word = words; *word; word++) {
+		bool fits = column + 1 + strlen(*word) <= HELP_COLUMNS;
+
+		if (s->len > 0)
+			g_string_append_c(s, fits ? ' ' : '\n');
+		column = s->len > 0 && fits ? column + 1 + strlen(*word) : strlen(*word);
+		g_string_append(s, *word);
+	}
+	return g_string_free(s, FALSE);
+}
+
 static GOptionContext *context_new(const struct command_syntax *syntax, struct common *common)
 {
 	GOptionContext *context = g_option_context_new(syntax->arguments);
+	g_autofree char *description = wrap(syntax->description);
 	const GOptionEntry entries[] = {
 		{ "help", 'h', 0, G_OPTION_ARG_NONE, &common->help, "Show this help", NULL },
 		{ "version", 0, 0, G_OPTION_ARG_NONE, &common->version, "Show the version", NULL },
@@ -41,12 +63,13 @@ static GOptionContext *context_new(const struct command_syntax *syntax, struct c
 		{ NULL },
 	};
 	const GOptionEntry json[] = {
-		{ "json", 0, 0, G_OPTION_ARG_NONE, &common->json, "Answer, and report errors, as one JSON object", NULL },
+		{ "json", 0, 0, G_OPTION_ARG_NONE, &common->json, "Answer, and report errors, as one JSON object",
+		  NULL },
 		{ NULL },
 	};
 
 	g_option_context_set_help_enabled(context, FALSE);
-	g_option_context_set_summary(context, syntax->description);
+	g_option_context_set_summary(context, description);
 	if (syntax->options)
 		g_option_context_add_main_entries(context, syntax->options, NULL);
 	if (syntax->json)
@@ -74,7 +97,8 @@ static void cut_paths(struct invocation *inv)
 static bool check_arguments(struct invocation *inv, const struct command_syntax *syntax, GError **error)
 {
 	if (inv->args->len < syntax->min_args) {
-		tool_error(error, EXIT_USAGE, NULL, "an argument is missing: %s %s (see --help)", inv->program, syntax->arguments);
+		tool_error(error, EXIT_USAGE, NULL, "an argument is missing: %s %s (see --help)", inv->program,
+			   syntax->arguments);
 		return false;
 	}
 	if (inv->args->len > syntax->max_args) {
@@ -83,7 +107,8 @@ static bool check_arguments(struct invocation *inv, const struct command_syntax 
 		return false;
 	}
 	if (inv->paths && !syntax->paths && inv->paths->len > 0) {
-		tool_error(error, EXIT_USAGE, NULL, "unexpected argument '%s' after -- (see --help)", (char *)inv->paths->pdata[0]);
+		tool_error(error, EXIT_USAGE, NULL, "unexpected argument '%s' after -- (see --help)",
+			   (char *)inv->paths->pdata[0]);
 		return false;
 	}
 	return true;

@@ -4,9 +4,9 @@
 /*
  * command - the table of commands and what they share: options, arguments, help
  *
- * Each cmd_NAME.c describes its own options in a GOption table; command_parse() adds the common ones (-h, --version, -q, -v and, where it
- * makes sense, --json), so parsing and --help cannot disagree. Options may stand before and after the arguments; what follows "--" is
- * never an option.
+ * Each cmd_NAME.c describes its own options in a GOption table; command_parse() adds the common ones (-h, --version,
+ * -q, -v and, where it makes sense, --json), so parsing and --help cannot disagree. Options may stand before and
+ * after the arguments; what follows "--" is never an option.
  */
 
 #include <glib.h>
@@ -14,11 +14,11 @@
 
 struct invocation {
 	const char *program; /* as it was called, for messages: "sbxfs diff" or "sbxfs-diff" */
-	int argc;            /* with argv[0], which is not looked at */
-	char **argv;         /* array owned by the invocation, strings borrowed */
+	int argc;	     /* with argv[0], which is not looked at */
+	char **argv;	     /* array owned by the invocation, strings borrowed */
 	/* Set by command_parse() */
-	GPtrArray *args;     /* the arguments before "--" */
-	GPtrArray *paths;    /* the ones after it; NULL = there was no "--" */
+	GPtrArray *args;  /* the arguments before "--" */
+	GPtrArray *paths; /* the ones after it; NULL = there was no "--" */
 	bool json;
 };
 
@@ -35,12 +35,12 @@ struct command {
 const struct command *commands(void);
 
 struct command_syntax {
-	const char *arguments;    /* "[TARGET] [-- PATH...]" */
-	const char *description;  /* what it does, a paragraph or two */
+	const char *arguments;	     /* "[TARGET] [-- PATH...]" */
+	const char *description;     /* what it does, a paragraph or two */
 	const GOptionEntry *options; /* own ones; NULL = none */
 	unsigned min_args, max_args;
-	bool paths;               /* takes "-- PATH..." */
-	bool json;                /* takes --json */
+	bool paths; /* takes "-- PATH..." */
+	bool json;  /* takes --json */
 };
 
 /*

@@ -27,7 +27,8 @@ bool confirm(const char *question, bool yes, GError **error)
 		return true;
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
 		tool_error(error, EXIT_USAGE, NULL,
-			   "this needs a confirmation and there is no terminal to ask on: add -y to do it, or -n to see what it would do");
+			   "this needs a confirmation and there is no terminal to ask on: add -y to do it, or -n to "
+			   "see what it would do");
 		return false;
 	}
 	if (ask(question))

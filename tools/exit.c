@@ -82,6 +82,7 @@ static enum exit_code code_of_errno(int e)
 		return EXIT_NOT_FOUND;
 	case EBUSY:
 	case EAGAIN:
+	case ENOTCONN:
 		return EXIT_BUSY;
 	case ENOSPC:
 	case EDQUOT:

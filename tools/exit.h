@@ -4,8 +4,9 @@
 /*
  * exit - the exit codes of every command, and which error gives which
  *
- * A command returns its exit code, or sets a GError and leaves the code to exit_code_of(). Errors that the tools themselves
- * raise are TOOL_ERROR, whose code is the exit code; those of the other folders keep their domains and are mapped here.
+ * A command returns its exit code, or sets a GError and leaves the code to exit_code_of(). Errors that the tools
+ * themselves raise are TOOL_ERROR, whose code is the exit code; those of the other folders keep their domains and are
+ * mapped here.
  */
 
 #include <glib.h>
@@ -40,10 +41,17 @@ GQuark tool_error_quark(void);
 
 /* tool_error() - sets @error to a message for a person; @path is the thing it is about, or NULL. */
 void tool_error(GError **error, enum exit_code code, const char *path, const char *format, ...) G_GNUC_PRINTF(4, 5);
-/* tool_error_errno() - the same for a negative errno: the exit code follows from it (-ENOSPC, -ENOENT, ...), its text is added. */
-void tool_error_errno(GError **error, int negative_errno, const char *path, const char *format, ...) G_GNUC_PRINTF(4, 5);
+/*
+ * tool_error_errno() - the same for a negative errno: the exit code follows from it (-ENOSPC, -ENOENT, ...), its text
+ * is added.
+ */
+void tool_error_errno(GError **error, int negative_errno, const char *path, const char *format, ...)
+	G_GNUC_PRINTF(4, 5);
 
 enum exit_code exit_code_of(const GError *error);
 
-/* exit_report() - prints @error on standard error, as a line of @program or as a JSON object, and gives its exit code. */
+/*
+ * exit_report() - prints @error on standard error, as a line of @program or as a JSON object, and gives its exit
+ * code.
+ */
 enum exit_code exit_report(const GError *error, const char *program, bool as_json);

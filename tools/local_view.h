@@ -4,7 +4,8 @@
 /*
  * local_view - what stands in for a view's process while nothing is mounted
  *
- * The command takes the store's lock and runs the same operations on an overlay of its own. Nobody can mount the sandbox meanwhile.
+ * The command takes the store's lock and runs the same operations on an overlay of its own. Nobody can mount the
+ * sandbox meanwhile.
  */
 
 #include <glib.h>

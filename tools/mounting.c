@@ -52,12 +52,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(in_force_t, in_force_clear)
 struct plan {
 	const struct mount_request *request;
 	struct mounted what;
-	char *state;              /* the directory of all stores */
+	char *state; /* the directory of all stores */
 	char *runtime;
 	char *socket;
 	struct sandbox *existing; /* NULL = a new one */
 	struct policy *policy;
-	struct in_force before;   /* of a resumed sandbox */
+	struct in_force before; /* of a resumed sandbox */
 	struct in_force after;
 	bool made_mountpoint;
 };
@@ -127,15 +127,17 @@ static bool use_given_name(struct plan *p, GError **error)
 
 	if (!sandbox_name_is_valid(name)) {
 		tool_error(error, EXIT_USAGE, name,
-			   "'%s' cannot name a sandbox: use up to %d letters, digits and . _ + -, beginning with a letter or digit", name,
-			   SANDBOX_NAME_MAX);
+			   "'%s' cannot name a sandbox: use up to %d letters, digits and . _ + -, beginning with a "
+			   "letter or digit",
+			   name, SANDBOX_NAME_MAX);
 		return false;
 	}
 	p->what.name = g_strdup(name);
 	if (!g_file_test(index, G_FILE_TEST_EXISTS))
 		return true;
 	if (p->request->fresh) {
-		tool_error(error, EXIT_USAGE, name, "there is a sandbox %s already; choose another name with -n, or leave out --new", name);
+		tool_error(error, EXIT_USAGE, name,
+			   "there is a sandbox %s already; choose another name with -n, or leave out --new", name);
 		return false;
 	}
 	p->existing = sandbox_load(name, error);
@@ -183,12 +185,16 @@ static bool check_existing(const struct plan *p, GError **error)
 		return false;
 	}
 	if (!has_workspace(s, p->what.workspace)) {
-		tool_error(error, EXIT_USAGE, s->name, "sandbox %s belongs to the workspace %s; choose another name with -n", s->name, s->workspace);
+		tool_error(error, EXIT_USAGE, s->name,
+			   "sandbox %s belongs to the workspace %s; choose another name with -n", s->name,
+			   s->workspace);
 		return false;
 	}
 	if (s->live) {
-		tool_error(error, EXIT_BUSY, s->name, "sandbox %s is mounted at %s already; `sbxfs umount %s` first, or choose another name with -n",
-			   s->name, s->mountpoint, s->name);
+		tool_error(
+			error, EXIT_BUSY, s->name,
+			"sandbox %s is mounted at %s already; `sbxfs umount %s` first, or choose another name with -n",
+			s->name, s->mountpoint, s->name);
 		return false;
 	}
 	return true;
@@ -202,7 +208,8 @@ static bool choose_sandbox(struct plan *p, GError **error)
 	p->what.store = g_build_filename(p->state, p->what.name, NULL);
 	p->socket = paths_socket(p->runtime, p->what.name);
 	if (strlen(p->socket) > SOCKET_PATH_MAX) {
-		tool_error(error, EXIT_USAGE, p->socket, "the socket's path %s is too long; choose a shorter name with -n", p->socket);
+		tool_error(error, EXIT_USAGE, p->socket,
+			   "the socket's path %s is too long; choose a shorter name with -n", p->socket);
 		return false;
 	}
 	return !p->existing || check_existing(p, error);
@@ -228,8 +235,9 @@ static bool check_not_covered(const struct plan *p, GError **error)
 
 		if (!s->mounted || !g_str_equal(s->mountpoint, p->what.workspace))
 			continue;
-		tool_error(error, EXIT_BUSY, p->what.workspace, "%s is covered by the view of sandbox %s; `sbxfs umount %s` first",
-			   p->what.workspace, s->name, s->name);
+		tool_error(error, EXIT_BUSY, p->what.workspace,
+			   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace,
+			   s->name, s->name);
 		return false;
 	}
 	return all != NULL;
@@ -256,11 +264,14 @@ static bool check_store_place(const struct plan *p, GError **error)
 
 	if (paths_below(state, workspace)) {
 		tool_error(error, EXIT_USAGE, state,
-			   "the store in %s would lie inside the workspace %s; set XDG_STATE_HOME to a directory outside of it", state, workspace);
+			   "the store in %s would lie inside the workspace %s; set XDG_STATE_HOME to a directory "
+			   "outside of it",
+			   state, workspace);
 		return false;
 	}
 	if (paths_below(workspace, state)) {
-		tool_error(error, EXIT_USAGE, workspace, "the workspace %s lies among the stores in %s", workspace, state);
+		tool_error(error, EXIT_USAGE, workspace, "the workspace %s lies among the stores in %s", workspace,
+			   state);
 		return false;
 	}
 	return true;
@@ -280,7 +291,8 @@ static bool is_empty(const char *path, GError **error)
 			break;
 	closedir(dir);
 	if (e)
-		tool_error(error, EXIT_USAGE, path, "the mountpoint %s is not empty; take an empty directory, or the workspace itself", path);
+		tool_error(error, EXIT_USAGE, path,
+			   "the mountpoint %s is not empty; take an empty directory, or the workspace itself", path);
 	return !e;
 }
 
@@ -293,7 +305,8 @@ static bool check_not_a_view(const char *path, GError **error)
 
 		if (!s->mounted || !g_str_equal(s->mountpoint, path))
 			continue;
-		tool_error(error, EXIT_BUSY, path, "%s is the mountpoint of sandbox %s; `sbxfs umount %s` first", path, s->name, s->name);
+		tool_error(error, EXIT_BUSY, path, "%s is the mountpoint of sandbox %s; `sbxfs umount %s` first", path,
+			   s->name, s->name);
 		return false;
 	}
 	return all != NULL;
@@ -307,12 +320,15 @@ static bool check_mountpoint_place(const struct plan *p, GError **error)
 	struct stat st;
 
 	if (paths_below(mountpoint, p->what.workspace)) {
-		tool_error(error, EXIT_USAGE, mountpoint,
-			   "the mountpoint %s lies inside the workspace; take one outside of it, or the workspace itself", mountpoint);
+		tool_error(
+			error, EXIT_USAGE, mountpoint,
+			"the mountpoint %s lies inside the workspace; take one outside of it, or the workspace itself",
+			mountpoint);
 		return false;
 	}
 	if (paths_below(mountpoint, state)) {
-		tool_error(error, EXIT_USAGE, mountpoint, "the mountpoint %s lies among the stores in %s", mountpoint, state);
+		tool_error(error, EXIT_USAGE, mountpoint, "the mountpoint %s lies among the stores in %s", mountpoint,
+			   state);
 		return false;
 	}
 	if (!check_not_a_view(mountpoint, error))
@@ -331,8 +347,8 @@ static bool use_default_mountpoint(struct plan *p, GError **error)
 {
 	p->what.mountpoint = paths_default_mountpoint(p->runtime, p->what.name);
 	if (paths_below(p->what.mountpoint, p->what.workspace)) {
-		tool_error(error, EXIT_USAGE, p->what.mountpoint, "the default mountpoint %s lies inside the workspace; give another one",
-			   p->what.mountpoint);
+		tool_error(error, EXIT_USAGE, p->what.mountpoint,
+			   "the default mountpoint %s lies inside the workspace; give another one", p->what.mountpoint);
 		return false;
 	}
 	if (!check_not_a_view(p->what.mountpoint, error))
@@ -366,10 +382,12 @@ static bool check_platform(GError **error)
 	}
 	if (errno == EACCES || errno == EPERM)
 		tool_error(error, EXIT_PLATFORM, "/dev/fuse",
-			   "/dev/fuse may not be opened by this user; give access to it (mode 0666 is usual), in a container with --device /dev/fuse");
+			   "/dev/fuse may not be opened by this user; give access to it (mode 0666 is usual), in a "
+			   "container with --device /dev/fuse");
 	else
 		tool_error(error, EXIT_PLATFORM, "/dev/fuse",
-			   "there is no usable /dev/fuse (%s); load the module with `modprobe fuse`, in a container add --device /dev/fuse",
+			   "there is no usable /dev/fuse (%s); load the module with `modprobe fuse`, in a container "
+			   "add --device /dev/fuse",
 			   g_strerror(errno));
 	return false;
 }
@@ -425,7 +443,8 @@ static struct store *open_store(const struct plan *p, GError **error)
 	struct store *s = NULL;
 
 	if (!p->existing)
-		return paths_make_private_dir(p->state, error) ? store_create(p->what.store, p->what.workspace, error) : NULL;
+		return paths_make_private_dir(p->state, error) ? store_create(p->what.store, p->what.workspace, error)
+							       : NULL;
 	for (int i = 0; !s && i < WAIT_STORE_STEPS; i++) {
 		g_autoptr(GError) failure = NULL;
 
@@ -509,9 +528,9 @@ static bool mount_view(struct plan *p, mounting_announce announce, void *user, G
 
 static bool check(struct plan *p, GError **error)
 {
-	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) && check_workspace(p, error) &&
-	       check_not_covered(p, error) && check_store_place(p, error) && choose_mountpoint(p, error) && check_platform(error) &&
-	       choose_policy(p, error);
+	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) &&
+	       check_not_covered(p, error) && check_workspace(p, error) && check_store_place(p, error) &&
+	       choose_mountpoint(p, error) && choose_policy(p, error) && check_platform(error);
 }
 
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error)
@@ -522,7 +541,8 @@ bool mounting_run(const struct mount_request *request, mounting_announce announc
 	p.runtime = p.state ? paths_runtime_dir(error) : NULL;
 	if (!p.runtime || !check(&p, error))
 		return false;
-	if (prepare_store(&p, error) && finish_commits(&p, error) && prepare_mountpoint(&p, error) && mount_view(&p, announce, user, error))
+	if (prepare_store(&p, error) && finish_commits(&p, error) && prepare_mountpoint(&p, error) &&
+	    mount_view(&p, announce, user, error))
 		return true;
 	undo(&p);
 	return false;

@@ -4,9 +4,9 @@
 /*
  * mounting - from a workspace and a few wishes to a mounted view
  *
- * The order is: everything that can be refused is looked at first (workspace, name, mountpoint, /dev/fuse, policy); then the store is made or
- * opened and told the policy and the mountpoint; then the view is mounted. When that fails a new sandbox is taken away again, and a
- * resumed one gets its old policy back.
+ * The order is: everything that can be refused is looked at first (workspace, name, mountpoint, policy, /dev/fuse);
+ * then the store is made or opened and told the policy and the mountpoint; then the view is mounted. When that fails
+ * a new sandbox is taken away again, and a resumed one gets its old policy back.
  */
 
 #include <glib.h>
@@ -15,10 +15,10 @@
 struct mount_request {
 	const char *workspace;
 	const char *mountpoint; /* NULL = the default one */
-	const char *name;       /* NULL = from the workspace's name */
-	const char *profile;    /* a profile's name or a file; NULL = the default one, or what is in force already */
-	const char *extra;      /* mount options, NULL = none */
-	bool fresh;             /* never resume */
+	const char *name;	/* NULL = from the workspace's name */
+	const char *profile;	/* a profile's name or a file; NULL = the default one, or what is in force already */
+	const char *extra;	/* mount options, NULL = none */
+	bool fresh;		/* never resume */
 	bool foreground;
 	bool debug;
 };
@@ -35,8 +35,8 @@ typedef struct mounted mounted_t; /* for g_auto() only */
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(mounted_t, mounted_clear)
 
 /*
- * mounting_run() - returns when the view answers; with ->foreground when it was unmounted. @announce is called with what is to be mounted
- * as soon as that is sure: in the foreground just before, else after the mount.
+ * mounting_run() - returns when the view answers; with ->foreground when it was unmounted. @announce is called with
+ * what is to be mounted as soon as that is sure: in the foreground just before, else after the mount.
  */
 typedef void (*mounting_announce)(const struct mounted *m, void *user);
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error);

@@ -65,13 +65,29 @@ static void pager_exec(int fd)
 	_exit(127);
 }
 
-void output_pager(void)
+static bool terminal_is_dumb(void)
+{
+	const char *term = g_getenv("TERM");
+
+	return !term || g_str_equal(term, "dumb");
+}
+
+/* $PAGER may be empty or cat, which is to say none; less by itself would only complain about a dumb terminal. */
+static bool wants_pager(void)
 {
 	const char *pager = g_getenv("PAGER");
 	g_autofree char *less = pager ? NULL : g_find_program_in_path("less");
+
+	if (!isatty(STDOUT_FILENO))
+		return false;
+	return pager ? *pager && !g_str_equal(pager, "cat") : less && !terminal_is_dumb();
+}
+
+void output_pager(void)
+{
 	int fds[2];
 
-	if (!isatty(STDOUT_FILENO) || (pager ? !*pager || g_str_equal(pager, "cat") : !less))
+	if (!wants_pager())
 		return;
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return;
@@ -106,9 +122,8 @@ bool output_finish(GError **error)
 bool output_has_color(void)
 {
 	const char *no_color = g_getenv("NO_COLOR");
-	const char *term = g_getenv("TERM");
 
-	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && !g_str_equal(term, "dumb");
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !terminal_is_dumb();
 }
 
 /* Colours */
@@ -116,7 +131,9 @@ bool output_has_color(void)
 struct patch_colorer {
 	FILE *out;
 	GString *line;
-	long old_left, new_left; /* lines of the present hunk still to come: only inside one is + and - an addition or a deletion */
+	/* Lines of the present hunk still to come: only inside one is + and - an addition or a deletion. */
+	long old_left;
+	long new_left;
 };
 
 struct patch_colorer *patch_colorer_new(FILE *out)

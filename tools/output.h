@@ -4,8 +4,8 @@
 /*
  * output - what the commands print, and the one home of json-glib
  *
- * Standard output carries the answer, standard error the rest. A JSON answer is put together as a GVariant (a{sv} keeps the order of its
- * keys) and printed on one line; a maybe that holds nothing becomes null.
+ * Standard output carries the answer, standard error the rest. A JSON answer is put together as a GVariant (a{sv}
+ * keeps the order of its keys) and printed on one line; a maybe that holds nothing becomes null.
  */
 
 #include <glib.h>
@@ -29,7 +29,10 @@ void output_detail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* output_pager() - standard output is a terminal: from here on it goes through $PAGER, until output_finish(). */
 void output_pager(void);
-/* output_finish() - waits for the pager and tells whether everything arrived. A reader that went away early is no failure. */
+/*
+ * output_finish() - waits for the pager and tells whether everything arrived. A reader that went away early is no
+ * failure.
+ */
 bool output_finish(GError **error);
 /* output_has_color() - a terminal, and neither NO_COLOR nor TERM=dumb. Ask before output_pager(). */
 bool output_has_color(void);

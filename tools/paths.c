@@ -35,8 +35,10 @@ bool paths_make_private_dir(const char *dir, GError **error)
 		return false;
 	}
 	if (!is_own_dir(dir, 077)) {
-		tool_error(error, EXIT_POLICY, dir,
-			   "%s must be a directory of your own that nobody else may enter: chmod 700 it, or move it away", dir);
+		tool_error(
+			error, EXIT_POLICY, dir,
+			"%s must be a directory of your own that nobody else may enter: chmod 700 it, or move it away",
+			dir);
 		return false;
 	}
 	return true;

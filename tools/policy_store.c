@@ -34,7 +34,8 @@ static char *find_file(const struct policy_sources *sources, const char *name)
 	return NULL;
 }
 
-struct policy *policy_find(const char *wanted, const char *workspace, char **ret_profile, char **ret_path, GError **error)
+struct policy *policy_find(const char *wanted, const char *workspace, char **ret_profile, char **ret_path,
+			   GError **error)
 {
 	struct policy_sources sources;
 	struct policy *p;
@@ -63,7 +64,8 @@ char *policy_store_text(const char *dir, GError **error)
 
 	if (g_file_get_contents(path, &text, NULL, &failure))
 		return text;
-	tool_error(error, EXIT_POLICY, path, "the policy in force cannot be read: %s; mount with -p PROFILE to set one", failure->message);
+	tool_error(error, EXIT_POLICY, path, "the policy in force cannot be read: %s; mount with -p PROFILE to set one",
+		   failure->message);
 	return NULL;
 }
 
@@ -90,7 +92,8 @@ bool policy_store_save(const char *dir, const char *text, GError **error)
 	g_autofree char *path = policy_path(dir);
 
 	/* Writes a temporary file, syncs it and renames it. */
-	if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0600, error))
+	if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+				      0600, error))
 		return false;
 	sync_dir(dir);
 	return true;

@@ -154,17 +154,20 @@ GPtrArray *sandbox_list(GError **error)
 }
 
 /* One line of mountinfo: "36 35 98:0 /root /mountpoint options optional... - type source options". */
-static bool mount_line_matches(const char *line, const char *mountpoint)
+static bool mount_line_matches(const char *line, const struct sandbox *s)
 {
 	g_auto(GStrv) fields = g_strsplit(line, " ", -1);
 	g_autofree char *at = g_strv_length(fields) > 6 ? g_strcompress(fields[4]) : NULL;
 	unsigned i = 6;
 
-	if (!at || !g_str_equal(at, mountpoint))
+	if (!at || !g_str_equal(at, s->mountpoint))
 		return false;
 	while (fields[i] && !g_str_equal(fields[i], "-"))
 		i++;
-	return fields[i] && fields[i + 1] && g_str_equal(fields[i + 1], "fuse.sbxfs");
+	if (!fields[i] || !fields[i + 1] || !fields[i + 2])
+		return false;
+	/* The source is the sandbox's name: another one may have taken the mountpoint over. */
+	return g_str_equal(fields[i + 1], "fuse.sbxfs") && g_str_equal(fields[i + 2], s->name);
 }
 
 bool sandbox_is_mounted(const struct sandbox *s)
@@ -176,7 +179,7 @@ bool sandbox_is_mounted(const struct sandbox *s)
 		return false;
 	lines = g_strsplit(table, "\n", -1);
 	for (char **line = lines; *line; line++)
-		if (mount_line_matches(*line, s->mountpoint))
+		if (mount_line_matches(*line, s))
 			return true;
 	return false;
 }
@@ -204,8 +207,9 @@ bool sandbox_open_workspace(const struct sandbox *s, struct lower **ret, GError 
 	int r = lower_open(s->workspace, ret);
 
 	if (r == -ENOTCONN)
-		tool_error(error, EXIT_BUSY, s->workspace, "the view on top of %s has lost its process; `sbxfs umount %s` clears it",
-			   s->workspace, s->name);
+		tool_error(error, EXIT_BUSY, s->workspace,
+			   "the view on top of %s has lost its process; `sbxfs umount %s` clears it", s->workspace,
+			   s->name);
 	else if (r < 0)
 		tool_error_errno(error, r, s->workspace, "the workspace %s of sandbox %s", s->workspace, s->name);
 	return r >= 0;
@@ -316,7 +320,8 @@ static struct sandbox *choose_without_target(GPtrArray *all, const char *cwd, GE
 	if (live->len == 1)
 		return live->pdata[0];
 	if (all->len == 0)
-		tool_error(error, EXIT_NOT_FOUND, NULL, "there are no sandboxes yet; `sbxfs mount WORKSPACE` makes one");
+		tool_error(error, EXIT_NOT_FOUND, NULL,
+			   "there are no sandboxes yet; `sbxfs mount WORKSPACE` makes one");
 	else
 		tool_error(error, EXIT_USAGE, cwd, "which sandbox? %s does not tell; name one of: %s", cwd, names);
 	return NULL;
@@ -340,7 +345,8 @@ struct sandbox *sandbox_choose(GPtrArray *all, const char *target, const char *c
 		return s;
 	if (several) {
 		names = names_of(several);
-		tool_error(error, EXIT_USAGE, target, "%s is the workspace of several sandboxes; name one of: %s", target, names);
+		tool_error(error, EXIT_USAGE, target, "%s is the workspace of several sandboxes; name one of: %s",
+			   target, names);
 		return NULL;
 	}
 	tool_error(error, EXIT_NOT_FOUND, target, "there is no sandbox '%s'; `sbxfs list` shows them", target);

@@ -4,9 +4,10 @@
 /*
  * sandbox - one named sandbox as the tools see it: which store, which workspace, mounted where
  *
- * Everything is read from the store directory. A sandbox is *live* while a process serves its view: that process answers on the
- * control socket and holds the store's lock. Where it was mounted last is a setting of the store ("mountpoint", "socket",
- * "profile", "policy-path"), so it is also found from a session with another $XDG_RUNTIME_DIR.
+ * Everything is read from the store directory. A sandbox is *live* while a process serves its view: that process
+ * answers on the control socket and holds the store's lock. Where it was mounted last is a setting of the store
+ * ("mountpoint", "socket", "profile", "policy-path"), so it is also found from a session with another
+ * $XDG_RUNTIME_DIR.
  *
  * Names are 1 to 64 characters of A-Z a-z 0-9 . _ + - and begin with a letter, a digit or _.
  */
@@ -19,15 +20,15 @@ struct lower;
 
 struct sandbox {
 	char *name;
-	char *dir;         /* the store */
+	char *dir;	   /* the store */
 	char *workspace;   /* absolute, without symlinks; NULL when the store cannot be read */
 	char *mountpoint;  /* where it is or was mounted last; NULL = never */
-	char *socket;      /* of the last mount; NULL = never */
-	char *profile;     /* the policy in force, by name */
+	char *socket;	   /* of the last mount; NULL = never */
+	char *profile;	   /* the policy in force, by name */
 	char *policy_path; /* and where it came from */
-	char *problem;     /* why the store cannot be read; NULL */
-	bool live;         /* a process serves it */
-	bool mounted;      /* the kernel has a mount of ours there: with a dead process it is stale */
+	char *problem;	   /* why the store cannot be read; NULL */
+	bool live;	   /* a process serves it */
+	bool mounted;	   /* the kernel has a mount of ours there: with a dead process it is stale */
 };
 
 void sandbox_free(struct sandbox *s);
@@ -55,9 +56,13 @@ bool sandbox_open_workspace(const struct sandbox *s, struct lower **ret, GError 
 bool sandbox_is_locked(const char *dir);
 
 /*
- * sandbox_resolve() - the sandbox that @target names: a name, a path in a mounted view, or a path in a workspace that only one sandbox has.
- * NULL stands for the current directory, else the only live sandbox. What cannot be decided is an error that lists the candidates.
+ * sandbox_resolve() - the sandbox that @target names: a name, a path in a mounted view, or a path in a workspace that
+ * only one sandbox has. NULL stands for the current directory, else the only live sandbox. What cannot be decided is
+ * an error that lists the candidates.
  */
 struct sandbox *sandbox_resolve(const char *target, GError **error);
-/* sandbox_choose() - the same among @all (of struct sandbox) from the directory @cwd: the part without a file system. Borrowed from @all. */
+/*
+ * sandbox_choose() - the same among @all (of struct sandbox) from the directory @cwd: the part without a file system.
+ * Borrowed from @all.
+ */
 struct sandbox *sandbox_choose(GPtrArray *all, const char *target, const char *cwd, GError **error);

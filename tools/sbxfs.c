@@ -29,11 +29,13 @@ static const struct command *command_find(const char *name)
 static void print_overview(FILE *out)
 {
 	fputs("Usage:\n  sbxfs COMMAND [OPTION...] [ARGUMENT...]\n\n"
-	      "A private, reviewable view of a directory for programs that should not write into it.\n\nCommands:\n", out);
+	      "A private, reviewable view of a directory for programs that should not write into it.\n\nCommands:\n",
+	      out);
 	for (const struct command *c = commands(); c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->summary);
 	fputs("\n`sbxfs COMMAND --help` tells more; each command can also be called as sbxfs-COMMAND.\n"
-	      "TARGET is a sandbox's name, its mountpoint or a path in it, or its workspace.\n\nExit codes:\n", out);
+	      "TARGET is a sandbox's name, its mountpoint or a path in it, or its workspace.\n\nExit codes:\n",
+	      out);
 	for (const struct exit_meaning *m = exit_meanings(); m->name; m++)
 		fprintf(out, "  %2d  %s\n", m->code, m->meaning);
 }

@@ -59,7 +59,8 @@ static bool is_store(const char *dir)
 	g_autofree char *index = g_build_filename(dir, "store.db", NULL);
 	struct stat st;
 
-	return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && lstat(index, &st) == 0 && S_ISREG(st.st_mode);
+	return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && lstat(index, &st) == 0 &&
+	       S_ISREG(st.st_mode);
 }
 
 bool store_dir_remove(const char *dir, GError **error)

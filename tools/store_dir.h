@@ -9,7 +9,8 @@
 #include <stdbool.h>
 
 /*
- * store_dir_remove() - deletes the store @dir with all it holds. First it is renamed, so that a killed command leaves a sandbox or none, never half
- * of one. Never follows a symlink; refuses a directory that is not ours or has no store.db.
+ * store_dir_remove() - deletes the store @dir with all it holds. First it is renamed, so that a killed command leaves
+ * a sandbox or none, never half of one. Never follows a symlink; refuses a directory that is not ours or has no
+ * store.db.
  */
 bool store_dir_remove(const char *dir, GError **error);

@@ -18,7 +18,8 @@ static char *page; /* without the formatting */
 static char *plain_page(const char *path)
 {
 	g_autofree char *text = NULL;
-	g_autoptr(GRegex) markup = g_regex_new("\\\\f[A-Z]|^\\.(?!SS |SH |B |I )[A-Z]+ |\" \", \" ", G_REGEX_MULTILINE, 0, NULL);
+	g_autoptr(GRegex) markup =
+		g_regex_new("\\\\f[A-Z]|^\\.(?!SS |SH |B |I )[A-Z]+ |\" \", \" ", G_REGEX_MULTILINE, 0, NULL);
 	GString *s;
 
 	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
@@ -142,7 +143,8 @@ static void test_help_has_every_option_of_the_page(void)
 
 		for (unsigned i = 0; i < found->len; i++)
 			if (!strstr(help, found->pdata[i]))
-				g_error("%s has no option %s, which sbxfs(1) tells of", c->name, (char *)found->pdata[i]);
+				g_error("%s has no option %s, which sbxfs(1) tells of", c->name,
+					(char *)found->pdata[i]);
 	}
 }
 

@@ -49,14 +49,16 @@ static void test_json(void)
 	json_add(&b, "list", g_variant_new("aa{sv}", NULL));
 	capture_open(&c);
 	json_print(c.file, g_variant_builder_end(&b));
-	capture_check(&c, "{\"z\":\"first\",\"path\":\"caf\xef\xbf\xbd\",\"path_b64\":\"Y2Fm6Q==\",\"plain\":\"a\\\"\\n\",\"none\":null,"
+	capture_check(&c, "{\"z\":\"first\",\"path\":\"caf\xef\xbf\xbd\",\"path_b64\":\"Y2Fm6Q==\",\"plain\":"
+			  "\"a\\\"\\n\",\"none\":null,"
 			  "\"n\":9007199254740992,\"yes\":true,\"list\":[]}\n");
 }
 
 /* A line "--- x" inside of a hunk is a deletion, not a header. */
 static void test_patch_colors(void)
 {
-	const char patch[] = "--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-- x\n-a\n+b\n\\ No newline at end of file\ndiff --git a/g b/g\n";
+	const char patch[] =
+		"--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-- x\n-a\n+b\n\\ No newline at end of file\ndiff --git a/g b/g\n";
 	struct capture c;
 	struct patch_colorer *p;
 
@@ -65,7 +67,8 @@ static void test_patch_colors(void)
 	for (size_t i = 0; i < strlen(patch); i++)
 		patch_colorer_write(p, patch + i, 1);
 	patch_colorer_free(p);
-	capture_check(&c, "\033[1m--- a/f\033[m\n\033[1m+++ b/f\033[m\n\033[36m@@ -1,2 +1 @@\033[m\n\033[31m-- x\033[m\n\033[31m-a\033[m\n"
+	capture_check(&c, "\033[1m--- a/f\033[m\n\033[1m+++ b/f\033[m\n\033[36m@@ -1,2 +1 @@\033[m\n\033[31m-- "
+			  "x\033[m\n\033[31m-a\033[m\n"
 			  "\033[32m+b\033[m\n\\ No newline at end of file\n\033[1mdiff --git a/g b/g\033[m\n");
 }
 
@@ -132,7 +135,8 @@ static void test_json_error(void)
 		report_not_found();
 	g_test_trap_subprocess(NULL, 0, 0);
 	g_test_trap_assert_failed();
-	g_test_trap_assert_stderr("*{\"error\":{\"code\":\"not-found\",\"message\":\"no such thing\",\"path\":\"/a*\",\"path_b64\":\"L2H/\"}}*");
+	g_test_trap_assert_stderr("*{\"error\":{\"code\":\"not-found\",\"message\":\"no such "
+				  "thing\",\"path\":\"/a*\",\"path_b64\":\"L2H/\"}}*");
 }
 
 int main(int argc, char **argv)

@@ -36,8 +36,12 @@ static void test_name_is_valid(void)
 static void test_name_from_workspace(void)
 {
 	static const char *const cases[][2] = {
-		{ "/home/u/project", "project" }, { "/home/u/My Project", "My_Project" }, { "/srv/.dotfiles", "dotfiles" },
-		{ "/srv/--x", "x" },		  { "/", "root" },			  { "/srv/...", "root" },
+		{ "/home/u/project", "project" },
+		{ "/home/u/My Project", "My_Project" },
+		{ "/srv/.dotfiles", "dotfiles" },
+		{ "/srv/--x", "x" },
+		{ "/", "root" },
+		{ "/srv/...", "root" },
 	};
 	g_autofree char *component = g_strnfill(250, 'n');
 	g_autofree char *path = g_strconcat("/srv/", component, NULL);
@@ -119,10 +123,10 @@ static void test_path_args(void)
 		{ "/elsewhere", "src/a.c", "src/a.c" },
 		{ "/elsewhere", ".", "" },
 		{ "/elsewhere", "/view/src/", "src" },
-		{ "/elsewhere", "/work/src/../b", "b" },
+		{ "/elsewhere", "/no-work/src/../b", "b" },
 		{ "/view/src", "a.c", "src/a.c" },
 		{ "/view/src", "..", "" },
-		{ "/work/src", "deep/x", "src/deep/x" },
+		{ "/no-work/src", "deep/x", "src/deep/x" },
 		{ "/view", "*.c", "*.c" },
 		{ "/elsewhere", "\xff", "\xff" },
 		{ "/elsewhere", "../x", NULL },
@@ -130,7 +134,7 @@ static void test_path_args(void)
 		{ "/view/src", "../../x", NULL },
 		{ "/view", "", NULL },
 	};
-	struct sandbox s = { .name = (char *)"s", .workspace = (char *)"/work", .mountpoint = (char *)"/view" };
+	struct sandbox s = { .name = (char *)"s", .workspace = (char *)"/no-work", .mountpoint = (char *)"/view" };
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
 		g_autoptr(GError) error = NULL;
@@ -144,7 +148,7 @@ static void test_path_args(void)
 
 static void test_path_args_everything(void)
 {
-	struct sandbox s = { .name = (char *)"s", .workspace = (char *)"/work" };
+	struct sandbox s = { .name = (char *)"s", .workspace = (char *)"/no-work" };
 	g_autoptr(GPtrArray) paths = g_ptr_array_new();
 	g_auto(GStrv) some = NULL;
 	char **all = NULL;
@@ -177,11 +181,11 @@ static GPtrArray *some_sandboxes(void)
 {
 	GPtrArray *all = g_ptr_array_new_with_free_func((GDestroyNotify)sandbox_free);
 
-	add(all, "alpha", "/work/alpha", "/view/alpha", true);
-	add(all, "alpha-2", "/work/alpha", NULL, false);
-	add(all, "beta", "/work/beta", "/view/beta", false);
-	add(all, "nested", "/work/beta/sub", "/view/alpha/deep", true);
-	add(all, "place", "/work/place", "/work/place", true);
+	add(all, "alpha", "/no-work/alpha", "/view/alpha", true);
+	add(all, "alpha-2", "/no-work/alpha", NULL, false);
+	add(all, "beta", "/no-work/beta", "/view/beta", false);
+	add(all, "nested", "/no-work/beta/sub", "/view/alpha/deep", true);
+	add(all, "place", "/no-work/place", "/no-work/place", true);
 	return all;
 }
 
@@ -194,7 +198,8 @@ static void check_choice(GPtrArray *all, const char *target, const char *cwd, co
 	g_assert_cmpstr(s->name, ==, name);
 }
 
-static void check_no_choice(GPtrArray *all, const char *target, const char *cwd, enum exit_code code, const char *mentions)
+static void check_no_choice(GPtrArray *all, const char *target, const char *cwd, enum exit_code code,
+			    const char *mentions)
 {
 	g_autoptr(GError) error = NULL;
 
@@ -209,16 +214,16 @@ static void test_target_given(void)
 	g_autoptr(GPtrArray) all = some_sandboxes();
 
 	check_choice(all, "alpha", "/", "alpha");
-	check_choice(all, "alpha", "/work/beta", "alpha");
+	check_choice(all, "alpha", "/no-work/beta", "alpha");
 	check_choice(all, "/view/alpha", "/", "alpha");
 	check_choice(all, "/view/alpha/src/x", "/", "alpha");
 	check_choice(all, "/view/alpha/deep/x", "/", "nested");
 	check_choice(all, "src/x", "/view/alpha", "alpha");
-	check_choice(all, ".", "/work/beta", "beta");
-	check_choice(all, "/work/beta/sub/x", "/", "nested");
+	check_choice(all, ".", "/no-work/beta", "beta");
+	check_choice(all, "/no-work/beta/sub/x", "/", "nested");
 	check_choice(all, "/view/beta", "/", "beta");
-	check_choice(all, "/work/place/a", "/", "place");
-	check_no_choice(all, "/work/alpha", "/", EXIT_USAGE, "alpha, alpha-2");
+	check_choice(all, "/no-work/place/a", "/", "place");
+	check_no_choice(all, "/no-work/alpha", "/", EXIT_USAGE, "alpha, alpha-2");
 	check_no_choice(all, "gamma", "/", EXIT_NOT_FOUND, "gamma");
 	check_no_choice(all, "/view/alphabet", "/", EXIT_NOT_FOUND, NULL);
 }
@@ -230,14 +235,14 @@ static void test_target_left_out(void)
 	g_autoptr(GPtrArray) one = g_ptr_array_new_with_free_func((GDestroyNotify)sandbox_free);
 
 	check_choice(all, NULL, "/view/alpha/src", "alpha");
-	check_choice(all, NULL, "/work/beta", "beta");
+	check_choice(all, NULL, "/no-work/beta", "beta");
 	/* Two have this workspace, but only one of them is in use. */
-	check_choice(all, NULL, "/work/alpha", "alpha");
+	check_choice(all, NULL, "/no-work/alpha", "alpha");
 	check_no_choice(all, NULL, "/tmp", EXIT_USAGE, "alpha, alpha-2, beta, nested, place");
 	check_no_choice(none, NULL, "/tmp", EXIT_NOT_FOUND, "mount");
-	add(one, "idle", "/work/idle", NULL, false);
+	add(one, "idle", "/no-work/idle", NULL, false);
 	check_no_choice(one, NULL, "/tmp", EXIT_USAGE, "idle");
-	add(one, "live", "/work/live", "/view/live", true);
+	add(one, "live", "/no-work/live", "/view/live", true);
 	check_choice(one, NULL, "/tmp", "live");
 }
 
@@ -246,10 +251,10 @@ static void test_target_stale(void)
 {
 	g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func((GDestroyNotify)sandbox_free);
 
-	add(all, "outer", "/work", NULL, false);
-	add(all, "stale", "/srv/x", "/work/mnt", true);
+	add(all, "outer", "/no-work", NULL, false);
+	add(all, "stale", "/srv/x", "/no-work/mnt", true);
 	((struct sandbox *)all->pdata[1])->live = false;
-	check_choice(all, "/work/mnt", "/", "stale");
+	check_choice(all, "/no-work/mnt", "/", "stale");
 }
 
 int main(int argc, char **argv)
