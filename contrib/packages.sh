@@ -17,6 +17,7 @@ fusermount3 fuse3
 :libgit2 libgit2-dev
 :glib-2.0 libglib2.0-dev
 :json-glib-1.0 libjson-glib-dev
+:cmocka libcmocka-dev
 '
 
 # packages_missing - prints the packages that are not there, on one line

@@ -76,6 +76,7 @@ static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	g_variant_dict_insert(&d, "epoch", "x", epoch);
 	g_variant_dict_insert(&d, "names", "t", names);
 	g_variant_dict_insert(&d, "nodes", "t", counters.nodes);
+	g_variant_dict_insert(&d, "watches-full", "b", counters.watches_full);
 	g_variant_dict_insert_value(&d, "messages", message_counts());
 	return g_variant_dict_end(&d);
 }
@@ -139,12 +140,12 @@ static GVariant *op_snapshot_delete(struct overlay *o, GVariantDict *in, int *re
 	return r < 0 ? control_fail(error, r, name) : answer_empty();
 }
 
-/* The paths of a request; NULL when it has none. Free with g_free(): the strings belong to @in. */
+/* The paths of a request; NULL when it has none, or an empty list. Free with g_free(): the strings belong to @in. */
 static const char **request_paths(GVariantDict *in)
 {
 	g_autoptr(GVariant) v = g_variant_dict_lookup_value(in, "paths", G_VARIANT_TYPE("aay"));
 
-	return v ? g_variant_get_bytestring_array(v, NULL) : NULL;
+	return v && g_variant_n_children(v) > 0 ? g_variant_get_bytestring_array(v, NULL) : NULL;
 }
 
 static GVariant *op_rollback(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)

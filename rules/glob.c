@@ -81,8 +81,8 @@ static void append_quoted(GString *out, const char *p, size_t len)
 
 static bool append_posix_class(GString *out, const char **p, GError **error)
 {
-	static const char *const known[] = { "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower",
-					     "print", "punct", "space", "upper", "xdigit" };
+	static const char *const known[] = { "alnum", "alpha", "blank", "cntrl", "digit", "graph",
+					     "lower", "print", "punct", "space", "upper", "xdigit" };
 	const char *end = strstr(*p + 2, ":]");
 
 	for (size_t i = 0; end && i < G_N_ELEMENTS(known); i++) {
@@ -252,8 +252,9 @@ static GPtrArray *split(const char *text, GError **error)
 		if (!end)
 			return NULL;
 		if (depth < 0 || (!*end && depth != 0))
-			return fail(error, "braces do not pair up; they are plain characters here and make no alternatives, so write two "
-					   "patterns, or \\{ for the character");
+			return fail(error,
+				    "braces do not pair up; they are plain characters here and make no alternatives, so write two "
+				    "patterns, or \\{ for the character");
 		if (end == p)
 			return fail(error, "an empty component (\"//\") matches nothing");
 		part = g_strndup(p, end - p);
@@ -451,7 +452,7 @@ static void set_literal(struct glob *g, GPtrArray *parts)
 			for (unsigned j = 0; j < elements->len; j++) {
 				const struct element *e = &g_array_index(elements, struct element, j);
 
-				if (e->kind == ELEMENT_LITERAL && is_text(e->text->str) && e->text->len > strlen(best))
+				if (e->kind == ELEMENT_LITERAL && e->text->len > strlen(best))
 					best = e->text->str;
 			}
 		}
@@ -516,10 +517,11 @@ struct glob *glob_new(const char *text, GError **error)
 	if (!*text)
 		return fail(error, "an empty pattern");
 	if (*text == '!')
-		return fail(error, "a leading \"!\" has no meaning here: write the exception as a later line with its own action, and a name "
-				   "that begins with ! as \\!");
+		return fail(error, "a leading \"!\" has no meaning here: write the exception as a later line with its own action, "
+				   "and a name that begins with ! as \\!");
 	if (g_str_has_prefix(text, "~/") || strcmp(text, "~") == 0)
-		return fail(error, "patterns are relative to the workspace, \"~\" is not a home directory; a name ~ is written \\~");
+		return fail(error,
+			    "patterns are relative to the workspace, \"~\" is not a home directory; a name ~ is written \\~");
 	if (strcmp(text, "/") == 0 || strcmp(text, ".") == 0 || strcmp(text, "./") == 0)
 		return glob_new_all();
 
@@ -595,34 +597,39 @@ static bool is_ascii(const char *s, size_t len)
 	return true;
 }
 
-static bool may_be(const char *plain, const char *part, size_t len, bool nocase)
+/* One component of the path against one of the pattern. */
+static enum glob_below match_part(const char *plain, const char *part, size_t len, bool nocase)
 {
 	if (!*plain)
-		return true;
-	if (nocase && (!is_ascii(part, len) || !is_ascii(plain, strlen(plain))))
-		return true;
-	return strlen(plain) == len && same(plain, part, len, nocase);
+		return GLOB_BELOW_MAYBE;
+	if (strlen(plain) == len && same(plain, part, len, nocase))
+		return GLOB_BELOW_NAMED;
+	return nocase && !(is_ascii(part, len) && is_ascii(plain, strlen(plain))) ? GLOB_BELOW_MAYBE : GLOB_BELOW_NEVER;
 }
 
-bool glob_may_match_below(const struct glob *g, const char *path, size_t len, bool nocase)
+enum glob_below glob_match_below(const struct glob *g, const char *path, size_t len, bool nocase)
 {
+	enum glob_below result = GLOB_BELOW_NAMED;
 	size_t at = 0;
 
 	if (g->shape == GLOB_ALL)
-		return false; /* matches @path too */
+		return GLOB_BELOW_NEVER; /* matches @path too */
 	if (g->any_depth)
-		return true;
+		return GLOB_BELOW_MAYBE;
 	for (unsigned i = 0; i < g->prefix->len; i++) {
 		const char *slash;
 		size_t end;
 
 		if (at >= len)
-			return true;
+			return result;
 		slash = memchr(path + at, '/', len - at);
 		end = slash ? (size_t)(slash - path) : len;
-		if (!may_be(g->prefix->pdata[i], path + at, end - at, nocase))
-			return false;
+		result = MIN(result, match_part(g->prefix->pdata[i], path + at, end - at, nocase));
+		if (result == GLOB_BELOW_NEVER)
+			return result;
 		at = end + 1;
 	}
-	return g->prefix_open;
+	if (!g->prefix_open)
+		return GLOB_BELOW_NEVER;
+	return at >= len ? result : GLOB_BELOW_MAYBE;
 }

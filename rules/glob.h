@@ -15,7 +15,7 @@
  *   ** as a whole component: any number of directories, none too; at the end: everything below, not the directory itself
  *   \x the character x itself      / at the end: directories only
  *   / at the beginning or in the middle: the pattern starts at the workspace's root; else it matches a name at any depth
- * "/", "." and patterns that match every name ("**", "*", a single star after a slash) match the root too, so they cover everything.
+ * "/", "." and what matches every name ("**", "*", a star after a slash) match the root too, so they cover everything.
  * A character is a UTF-8 character, or one byte that is not part of any.
  *
  * Refused, because they would silently match nothing or not what was meant: an empty pattern, components "." and ".." and "//",
@@ -56,9 +56,14 @@ void glob_free(struct glob *g);
 /* glob_shape_matches() - compares by the shape, byte by byte; not for GLOB_REGEX. @dir_only is the caller's to check. */
 bool glob_shape_matches(const struct glob *g, const char *path, size_t len, const char *name, bool nocase_ascii);
 
-/*
- * glob_may_match_below() - can it match some path below the directory @path? True when unsure. A glob that matches @path itself
- * or something above it is no reason: that is decided already.
- */
-bool glob_may_match_below(const struct glob *g, const char *path, size_t len, bool nocase);
+enum glob_below {
+	GLOB_BELOW_NEVER,
+	GLOB_BELOW_MAYBE,
+	GLOB_BELOW_NAMED, /* it names @path, without wildcards, on its way to something below */
+};
 
+/*
+ * glob_match_below() - can it match some path below the directory @path? GLOB_BELOW_NEVER is certain. A glob that matches @path
+ * itself or something above it is no reason: that is decided already.
+ */
+enum glob_below glob_match_below(const struct glob *g, const char *path, size_t len, bool nocase);

@@ -184,8 +184,8 @@ struct pattern *pattern_new(const char *text, bool nocase, GError **error)
 	struct pattern *p;
 
 	if (strlen(text) > PATTERN_MAX) {
-		g_set_error(error, POLICY_ERROR, POLICY_ERROR_PATTERN, "a pattern of %zu bytes is too long (at most %d): \"%.40s...\"",
-			    strlen(text), PATTERN_MAX, text);
+		g_set_error(error, POLICY_ERROR, POLICY_ERROR_PATTERN,
+			    "a pattern of %zu bytes is too long (at most %d): \"%.40s...\"", strlen(text), PATTERN_MAX, text);
 		return NULL;
 	}
 	p = g_new0(struct pattern, 1);
@@ -309,7 +309,16 @@ enum pattern_result pattern_match(const struct pattern *p, struct pattern_subjec
 	return run(p->code, slash, s->text_len - (size_t)(slash - s->text));
 }
 
-bool pattern_may_match_below(const struct pattern *p, const char *path, size_t len)
+enum pattern_below pattern_match_below(const struct pattern *p, const char *path, size_t len)
 {
-	return p->glob ? glob_may_match_below(p->glob, path, len, p->nocase) : true;
+	if (!p->glob)
+		return PATTERN_BELOW_MAYBE;
+	switch (glob_match_below(p->glob, path, len, p->nocase)) {
+	case GLOB_BELOW_NEVER:
+		return PATTERN_BELOW_NEVER;
+	case GLOB_BELOW_NAMED:
+		return PATTERN_BELOW_NAMED;
+	default:
+		return PATTERN_BELOW_MAYBE;
+	}
 }

@@ -55,8 +55,13 @@ bool pattern_is_nocase(const struct pattern *p);
 
 enum pattern_result pattern_match(const struct pattern *p, struct pattern_subject *s);
 
-/* pattern_may_match_below() - false only when no path below the directory @path can match. See glob_may_match_below(). */
-bool pattern_may_match_below(const struct pattern *p, const char *path, size_t len);
+/* pattern_match_below() - can some path below the directory @path match? See glob_match_below(); an expression always may. */
+enum pattern_below {
+	PATTERN_BELOW_NEVER,
+	PATTERN_BELOW_MAYBE,
+	PATTERN_BELOW_NAMED,
+};
+enum pattern_below pattern_match_below(const struct pattern *p, const char *path, size_t len);
 
 /*
  * pattern_literal() - text that every path which matches contains, ASCII letters compared without case; "" when none is known.

@@ -54,8 +54,9 @@ bool policy_add_rule(struct policy *p, enum policy_layer layer, const struct rul
 	r.profile = policy_intern(p, rule->profile);
 	r.pattern = pattern_ref(rule->pattern);
 	if (!rule_list_add(p->layers[layer].rules, r)) {
-		g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID, "%s:%u: more than %d rules in one layer; use patterns that cover more",
-			    rule->file, rule->line, RULE_LIST_MAX);
+		g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID,
+			    "%s:%u: more than %d rules in one layer; use patterns that cover more", rule->file, rule->line,
+			    RULE_LIST_MAX);
 		return false;
 	}
 	return true;
@@ -159,19 +160,30 @@ enum action policy_action(const struct policy *p, struct policy_match m)
 	return a;
 }
 
-/* A path below is more open only if each layer that is as closed as the verdict may open there. */
-bool policy_may_open_below(const struct policy *p, struct policy_match m, const char *path)
+/* A path below is more open only if each layer that is as closed as the verdict opens there. */
+static enum pattern_below open_below(const struct policy *p, struct policy_match m, const char *path)
 {
+	enum pattern_below result = PATTERN_BELOW_NAMED;
 	enum action a = policy_action(p, m);
 	size_t len = strlen(path);
 
 	if (a == ACTION_WRITE)
-		return false;
+		return PATTERN_BELOW_NEVER;
 	for (int i = 0; i < POLICY_LAYERS; i++) {
-		if (layer_action(p, m, i) == a && !rule_list_may_open_below(p->layers[i].rules, m.rule[i], a, path, len))
-			return false;
+		if (layer_action(p, m, i) == a)
+			result = MIN(result, rule_list_open_below(p->layers[i].rules, m.rule[i], a, path, len));
 	}
-	return true;
+	return result;
+}
+
+bool policy_may_open_below(const struct policy *p, struct policy_match m, const char *path)
+{
+	return open_below(p, m, path) != PATTERN_BELOW_NEVER;
+}
+
+bool policy_names_open_below(const struct policy *p, struct policy_match m, const char *path)
+{
+	return open_below(p, m, path) == PATTERN_BELOW_NAMED;
 }
 
 /* Of several layers with the same verdict the first is named, but a rule before the default. */

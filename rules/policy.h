@@ -120,6 +120,14 @@ enum action policy_action(const struct policy *p, struct policy_match m);
  */
 bool policy_may_open_below(const struct policy *p, struct policy_match m, const char *path);
 
+/*
+ * policy_names_open_below() - does a more open rule name @path itself, letter by letter, as the way to something below?
+ *
+ * "write = /vault/pub" names vault; "write = *.example", "read = re:..." and "write = /?ault/pub" name nothing. Implies
+ * policy_may_open_below(). For a hidden directory: that some exception might match in it is no reason to show that it is there.
+ */
+bool policy_names_open_below(const struct policy *p, struct policy_match m, const char *path);
+
 /* Why */
 
 /* Borrowed from the policy. */

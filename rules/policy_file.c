@@ -59,7 +59,7 @@ struct parser {
 	const char *name; /* of the file */
 	const char *next; /* what inih has not asked for yet */
 	const char *end;
-	unsigned line;    /* of the line that inih has now */
+	unsigned line; /* of the line that inih has now */
 	char *note;
 	policy_file_func func;
 	void *user;
@@ -119,7 +119,8 @@ static bool check_section(struct parser *p, const char *s)
 		return fail(p, "text behind a section's \"]\"; comments need a line of their own");
 	section = g_strndup(s + 1, (gsize)(close - s - 1));
 	if (strlen(section) > POLICY_NAME_MAX)
-		return fail(p, "a section of %zu bytes is too long (at most %d): \"%.60s...\"", strlen(section), POLICY_NAME_MAX, section);
+		return fail(p, "a section of %zu bytes is too long (at most %d): \"%.60s...\"", strlen(section), POLICY_NAME_MAX,
+			    section);
 	return pass_on(p, (struct policy_file_item){ .section = section });
 }
 
@@ -137,7 +138,8 @@ static bool check_key(struct parser *p, const char *s)
 	if (key > POLICY_NAME_MAX)
 		return fail(p, "a key of %zu bytes is too long (at most %d): \"%.60s...\"", key, POLICY_NAME_MAX, s);
 	if (strlen(value) > POLICY_VALUE_MAX)
-		return fail(p, "a value of more than %d bytes is too long; write several lines with the same key", POLICY_VALUE_MAX);
+		return fail(p, "a value of more than %d bytes is too long; write several lines with the same key",
+			    POLICY_VALUE_MAX);
 	return true;
 }
 

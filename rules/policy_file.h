@@ -30,7 +30,7 @@ struct policy_file_item {
 	unsigned line;
 };
 
-/* Called for each section line and each key, in order. False with @error set ends the reading; the caller of policy_file_parse() gets the error. */
+/* Called for each section line and each key, in order. False with @error set ends the reading, and is what it ends with. */
 typedef bool (*policy_file_func)(const struct policy_file_item *item, void *user, GError **error);
 
 /*

@@ -2,8 +2,8 @@
 /*
  * policy_load - from the places where profiles lie to a policy
  *
- * Files are read only as far as the search goes. One that is read and cannot be understood ends everything, also when the wanted profile
- * is in another: it might have held it.
+ * Files are read only as far as the search goes. One that is read and cannot be understood ends everything, also when the wanted
+ * profile is in another: it might have held it.
  */
 
 #include <errno.h>
@@ -143,8 +143,9 @@ static int find_in_place(struct loader *l, enum place place, const char *name, c
 		if (!p || p == except)
 			continue;
 		if (found) {
-			g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID, "%s:%u: profile \"%s\" is also in %s:%u; rename one of the two",
-				    p->file->path, p->line, name, found->file->path, found->line);
+			g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID,
+				    "%s:%u: profile \"%s\" is also in %s:%u; rename one of the two", p->file->path, p->line, name,
+				    found->file->path, found->line);
 			return -1;
 		}
 		found = p;
@@ -179,7 +180,8 @@ static void set_not_found(struct loader *l, const char *name, GError **error)
 			struct profile_file *f = l->files[i]->pdata[j];
 
 			for (unsigned k = 0; k < f->profiles->len; k++)
-				g_string_append_printf(known, "%s%s", known->len ? ", " : "", ((struct profile *)f->profiles->pdata[k])->name);
+				g_string_append_printf(known, "%s%s", known->len ? ", " : "",
+						       ((struct profile *)f->profiles->pdata[k])->name);
 		}
 	}
 	g_set_error(error, POLICY_ERROR, POLICY_ERROR_NOT_FOUND, "no profile \"%s\"; there are: %s%s%s", name,
@@ -237,8 +239,8 @@ static bool fail_circle(struct chain *c, const struct profile *p, const struct p
 static bool follow(struct chain *c, struct profile *p, enum place place, GError **error)
 {
 	if (c->open->len >= EXTENDS_MAX) {
-		g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID, "%s:%u: \"extends\" goes deeper than %d profiles", p->file->path,
-			    p->line, EXTENDS_MAX);
+		g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID, "%s:%u: \"extends\" goes deeper than %d profiles",
+			    p->file->path, p->line, EXTENDS_MAX);
 		return false;
 	}
 	g_ptr_array_add(c->open, p);
@@ -295,6 +297,7 @@ static bool is_file_name(const char *profile)
 static bool load_user(struct loader *l, struct policy *policy, const char *profile, GError **error)
 {
 	enum place place = PLACE_CONFIG;
+	g_autofree char *path = NULL, *cwd = NULL;
 	struct profile_file *f;
 	struct profile *p;
 	GError *e = NULL;
@@ -308,7 +311,10 @@ static bool load_user(struct loader *l, struct policy *policy, const char *profi
 			return g_propagate_error(error, e), false;
 		return add_layer(l, policy, POLICY_USER, p, place, error);
 	}
-	f = load_file(profile, true, error);
+	/* Its name is kept, and is to mean the same from another directory. */
+	cwd = g_get_current_dir();
+	path = g_path_is_absolute(profile) ? g_strdup(profile) : g_build_filename(cwd, profile, NULL);
+	f = load_file(path, true, error);
 	if (!f)
 		return false;
 	ok = add_layer(l, policy, POLICY_USER, profile_file_leaf(f), place, error);
@@ -340,7 +346,8 @@ static bool find_managed(struct loader *l, struct profile **ret_profile, GError 
 			continue;
 		if (leaf) {
 			g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID,
-				    "%s:%u: a second managed profile \"%s\", the first is \"%s\" in %s:%u; add one that extends both, it will apply",
+				    "%s:%u: a second managed profile \"%s\", the first is \"%s\" in %s:%u; add one that extends "
+				    "both, it will apply",
 				    p->file->path, p->line, p->name, leaf->name, leaf->file->path, leaf->line);
 			return false;
 		}

@@ -80,11 +80,13 @@ char *policy_to_ini(const struct policy *p)
 {
 	GString *out = g_string_new(MARK "\n");
 
-	g_string_append(out, "; The last matching rule of each layer gives its verdict; the most closed verdict of the layers holds.\n");
+	g_string_append(out,
+			"; The last matching rule of each layer gives its verdict; the most closed verdict of the layers holds.\n");
 	for (int i = 0; i < POLICY_LAYERS; i++) {
 		if (!p->layers[i].profile)
 			continue;
-		g_string_append_printf(out, "\n[profile %s]\nname = %s\n", policy_layer_name((enum policy_layer)i), p->layers[i].profile);
+		g_string_append_printf(out, "\n[profile %s]\nname = %s\n", policy_layer_name((enum policy_layer)i),
+				       p->layers[i].profile);
 		if (i == POLICY_USER && p->description)
 			g_string_append_printf(out, "description = %s\n", p->description);
 		write_rules(out, p, i);

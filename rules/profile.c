@@ -197,11 +197,13 @@ static bool split_section(struct parser *x, const struct policy_file_item *item,
 		name = g_strchug(name);
 	}
 	if (!g_strv_contains(kinds, kind))
-		return fail(error, x->file, item->line, "unknown section [%s]; known are [profile NAME], [files NAME], [network NAME], "
-			    "[limits NAME] and [gate NAME]", item->section);
-	if (!name || !is_name(name))
-		return fail(error, x->file, item->line, "[%s] needs a profile's name made of letters, digits, \".\", \"_\" and \"-\"",
+		return fail(error, x->file, item->line,
+			    "unknown section [%s]; known are [profile NAME], [files NAME], [network NAME], "
+			    "[limits NAME] and [gate NAME]",
 			    item->section);
+	if (!name || !is_name(name))
+		return fail(error, x->file, item->line,
+			    "[%s] needs a profile's name made of letters, digits, \".\", \"_\" and \"-\"", item->section);
 	*ret_name = item->section + (name - kind);
 	*ret_kind = g_steal_pointer(&kind);
 	return true;
@@ -244,8 +246,8 @@ static bool parse_extends(struct parser *x, struct profile *p, const struct poli
 
 	for (unsigned i = 0; names[i]; i++) {
 		if (!is_name(g_strstrip(names[i])))
-			return fail(error, x->file, item->line, "extends = \"%s\" must be a profile's name, or a list of them with commas",
-				    item->value);
+			return fail(error, x->file, item->line,
+				    "extends = \"%s\" must be a profile's name, or a list of them with commas", item->value);
 	}
 	p->extends = g_steal_pointer(&names);
 	p->extends_line = item->line;
@@ -271,8 +273,10 @@ static bool files_key(struct parser *x, struct profile *p, const struct policy_f
 	struct files_line l = { .profile = p, .line = item->line };
 
 	if (!action_from_name(item->key, &l.action))
-		return fail(error, x->file, item->line, "unknown action \"%s\" in [%s]; known are write, scratch, read, ask, mask, deny and "
-			    "hide", item->key, item->section);
+		return fail(error, x->file, item->line,
+			    "unknown action \"%s\" in [%s]; known are write, scratch, read, ask, mask, deny and "
+			    "hide",
+			    item->key, item->section);
 	l.value = g_strdup(item->value);
 	g_array_append_val(x->files_lines, l);
 	return true;
@@ -315,7 +319,8 @@ static bool take_item(const struct policy_file_item *item, void *user, GError **
 	if (strcmp(kind, "files") == 0)
 		return files_key(x, p, item, error);
 	if (!setting_is_list(kind, item->key) && !first_time(x, item->section, item->key, item->line, &before))
-		return fail(error, x->file, item->line, "a second \"%s\" in [%s], the first is in line %u", item->key, item->section, before);
+		return fail(error, x->file, item->line, "a second \"%s\" in [%s], the first is in line %u", item->key,
+			    item->section, before);
 	if (strcmp(kind, "profile") == 0)
 		return profile_key(x, p, item, error);
 	return setting_key(x, p, kind, item, error);
@@ -356,7 +361,8 @@ static bool add_rules(const struct profile_file *f, struct files_line *l, GError
 		*end = '\0';
 		g_strstrip(p);
 		if (g_str_has_prefix(p, "re:"))
-			return fail(error, f, l->line, "\"%s\" in a list; a regular expression needs a line of its own, and a name that begins "
+			return fail(error, f, l->line,
+				    "\"%s\" in a list; a regular expression needs a line of its own, and a name that begins "
 				    "with re: is written \\re:", p);
 		if (!add_rule(f, l, p, error))
 			return false;
@@ -372,8 +378,10 @@ static bool finish(struct parser *x, GError **error)
 	g_hash_table_iter_init(&iter, x->used);
 	while (g_hash_table_iter_next(&iter, &name, &line)) {
 		if (!profile_file_find(x->file, name))
-			return fail(error, x->file, GPOINTER_TO_UINT(line), "this section speaks of \"%s\", but there is no [profile %s] in the "
-				    "file", (char *)name, (char *)name);
+			return fail(error, x->file, GPOINTER_TO_UINT(line),
+				    "this section speaks of \"%s\", but there is no [profile %s] in the "
+				    "file",
+				    (char *)name, (char *)name);
 	}
 	if (x->file->profiles->len == 0) {
 		g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID, "%s: no profile in this file; begin one with [profile NAME]",

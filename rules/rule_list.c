@@ -10,8 +10,8 @@ struct entry {
 	int rule;
 	unsigned short before; /* bytes of the literal in front of the gram */
 	unsigned short len;
-	unsigned char gram;    /* its length: GRAM_MAX, or less for a short literal */
-	char *literal;         /* in lower case (ASCII) */
+	unsigned char gram; /* its length: GRAM_MAX, or less for a short literal */
+	char *literal;	    /* in lower case (ASCII) */
 };
 
 /* A hash table in two arrays: bucket i is entries[start[i]] up to entries[start[i + 1]]. */
@@ -26,7 +26,7 @@ struct rule_list {
 	GArray *rules;
 	struct gram_index by_name; /* literals that stand in the last component */
 	struct gram_index by_path;
-	GArray *unfiled;           /* rules without a literal, last first */
+	GArray *unfiled; /* rules without a literal, last first */
 };
 
 static unsigned gram_hash(const char *p, unsigned n)
@@ -201,10 +201,9 @@ struct search {
 	bool unsure; /* some pattern could not tell; the answer is to be had by the slow way */
 };
 
+/* @i stands behind the best one so far. */
 static void try_rule(struct search *q, int i)
 {
-	if (i <= q->best)
-		return;
 	switch (pattern_match(rule_list_get(q->list, i)->pattern, q->subject)) {
 	case PATTERN_YES:
 		q->best = i;
@@ -297,13 +296,15 @@ int rule_list_last_match(const struct rule_list *l, int floor, enum action fallb
 	return q.unsure ? rule_list_last_match_slowly(l, floor, fallback, s) : q.best;
 }
 
-bool rule_list_may_open_below(const struct rule_list *l, int floor, enum action action, const char *path, size_t len)
+enum pattern_below rule_list_open_below(const struct rule_list *l, int floor, enum action action, const char *path, size_t len)
 {
-	for (int i = rule_list_count(l) - 1; i > floor; i--) {
+	enum pattern_below result = PATTERN_BELOW_NEVER;
+
+	for (int i = rule_list_count(l) - 1; i > floor && result != PATTERN_BELOW_NAMED; i--) {
 		const struct rule *r = rule_list_get(l, i);
 
-		if (r->action < action && pattern_may_match_below(r->pattern, path, len))
-			return true;
+		if (r->action < action)
+			result = MAX(result, pattern_match_below(r->pattern, path, len));
 	}
-	return false;
+	return result;
 }

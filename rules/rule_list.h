@@ -50,5 +50,5 @@ int rule_list_last_match(const struct rule_list *l, int floor, enum action fallb
 /* rule_list_last_match_slowly() - the same answer without the index: what the other is tested against. */
 int rule_list_last_match_slowly(const struct rule_list *l, int floor, enum action fallback, struct pattern_subject *s);
 
-/* rule_list_may_open_below() - is there a rule behind @floor, more open than @action, that may match below the directory @path? */
-bool rule_list_may_open_below(const struct rule_list *l, int floor, enum action action, const char *path, size_t len);
+/* rule_list_open_below() - what the rules behind @floor that are more open than @action can match below the directory @path */
+enum pattern_below rule_list_open_below(const struct rule_list *l, int floor, enum action action, const char *path, size_t len);

@@ -39,18 +39,18 @@ static int read_whole(struct tree_file *f, uint64_t size, GBytes **ret)
 	return n;
 }
 
-static bool has_many_lines(const char *data, size_t size)
+static bool has_more_lines(const char *data, size_t size, size_t limit)
 {
 	const char *end = data + size;
 	size_t lines = 0;
 
-	if (size <= BLOB_LINES_MAX)
+	if (size <= limit)
 		return false;
-	while (lines <= BLOB_LINES_MAX && (data = memchr(data, '\n', end - data))) {
+	while (lines <= limit && (data = memchr(data, '\n', end - data))) {
 		lines++;
 		data++;
 	}
-	return lines > BLOB_LINES_MAX;
+	return lines > limit;
 }
 
 static int open_file(struct side s, struct blob *b)
@@ -72,7 +72,7 @@ static int open_file(struct side s, struct blob *b)
 		return r;
 	data = g_bytes_get_data(b->bytes, &size);
 	b->size = size;
-	b->binary = size && (memchr(data, '\0', MIN(size, BINARY_PROBE)) || has_many_lines(data, size));
+	b->binary = size && (memchr(data, '\0', MIN(size, BINARY_PROBE)) || has_more_lines(data, size, BLOB_LINES_MAX));
 	return 0;
 }
 
@@ -101,9 +101,23 @@ void blob_clear(struct blob *b)
 	g_clear_pointer(&b->file, tree_file_close);
 }
 
-bool blob_is_large(const struct blob *b)
+bool blobs_are_text(const struct blob *a, const struct blob *b)
 {
-	return b->file != NULL;
+	size_t limit = MIN(a->size, b->size), prefix = 0, suffix = 0;
+	const char *x, *y;
+
+	if (a->binary || b->binary)
+		return false;
+	if (limit <= BLOB_CHANGED_LINES_MAX)
+		return true;
+	x = g_bytes_get_data(a->bytes, NULL);
+	y = g_bytes_get_data(b->bytes, NULL);
+	while (prefix < limit && x[prefix] == y[prefix])
+		prefix++;
+	while (suffix < limit - prefix && x[a->size - suffix - 1] == y[b->size - suffix - 1])
+		suffix++;
+	return !has_more_lines(x + prefix, a->size - prefix - suffix, BLOB_CHANGED_LINES_MAX) ||
+	       !has_more_lines(y + prefix, b->size - prefix - suffix, BLOB_CHANGED_LINES_MAX);
 }
 
 int blob_read(const struct blob *b, void *buf, size_t size, uint64_t offset)

@@ -129,24 +129,26 @@ int diff_count_lines(const struct change *c, struct tree *from, struct tree *to,
 {
 	struct blob a = { 0 }, b = { 0 };
 	uint64_t added = 0, removed = 0;
+	bool text;
 	int r = 0;
 
 	if (c->content_changed)
 		r = blob_open((struct side){ from, c->before }, &a);
 	if (r == 0 && c->content_changed)
 		r = blob_open((struct side){ to, c->after }, &b);
+	text = r == 0 && blobs_are_text(&a, &b);
 	if (r < 0) {
 		change_error(error, r, "can't read", c->path);
-	} else if (!a.binary && !b.binary && a.mode && b.mode && c->status != CHANGE_TYPE) {
+	} else if (text && a.mode && b.mode && c->status != CHANGE_TYPE) {
 		r = lines_count(a.bytes, b.bytes, &added, &removed, error);
-	} else if (!a.binary && !b.binary) {
+	} else if (text) {
 		added = count_all(&b);
 		removed = count_all(&a);
 	}
 	if (r == 0) {
 		*ret_added = added;
 		*ret_removed = removed;
-		*ret_binary = a.binary || b.binary;
+		*ret_binary = !text;
 	}
 	blob_clear(&a);
 	blob_clear(&b);

@@ -125,7 +125,7 @@ static void put_header(struct patch *p, const struct part *part)
 
 static int put_content(struct patch *p, const struct part *part, const struct blob *a, const struct blob *b, GError **error)
 {
-	if (a->binary || b->binary)
+	if (!blobs_are_text(a, b))
 		return binary_patch(a, b, patch_put, p, error);
 	if (a->size == 0 && b->size == 0)
 		return 0;

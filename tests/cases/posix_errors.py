@@ -14,7 +14,7 @@ ON_PATH = {
     'truncate': (lambda p: os.truncate(p, 0), True), 'chmod': (lambda p: os.chmod(p, 0o644), True), 'chown': (lambda p: os.chown(p, -1, -1), True),
     'lchown': (lambda p: os.lchown(p, -1, -1), False), 'utimens': (lambda p: os.utime(p, (1, 1)), True), 'unlink': (os.unlink, False),
     'rmdir': (os.rmdir, False), 'readlink': (os.readlink, False), 'access': (lambda p: os.stat(p), True), 'listdir': (os.listdir, True),
-    'link from': (lambda p: os.link(p, p + '.l'), False), 'rename from': (lambda p: os.rename(p, os.path.dirname(p) + '.r'), False),
+    'link from': (lambda p: os.link(p, p + '.l'), False), 'rename from': (lambda p: os.rename(p, p[:-1] + '~'), False),
     'getxattr': (lambda p: os.getxattr(p, 'user.none'), True), 'statfs': (os.statvfs, True), 'chdir': (os.chdir, True),
 }
 # operations that make a name

@@ -244,8 +244,8 @@ def test_shared_mappings_and_writes_see_each_other(t):
         eq((read(t.m(name))[100:103], early[100:103]), (b'map', b'map'), f'{name}: after msync and close')
         early.close()
         os.close(reader)
-    private = mmap.mmap(os.open(t.m('f'), os.O_RDONLY), 8192, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
-    private[0:2] = b'pp'
+    with opened(t.m('f')) as fd, mmap.mmap(fd, 8192, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as private:
+        private[0:2] = b'pp'
     eq(read(t.m('f'))[:2], b'ZZ', 'a private mapping changes no file')
 
 

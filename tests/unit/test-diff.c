@@ -80,7 +80,7 @@ static void check_applies(struct layered *l, struct tree *from_copy_of, struct t
 	g_autoptr(lower_t) lower = NULL;
 	g_autoptr(tree_t) result = NULL;
 
-	g_assert_true(g_file_set_contents(file, (const char *)patch->data, patch->len, NULL));
+	g_assert_true(g_file_set_contents_full(file, (const char *)patch->data, patch->len, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
 	g_free(shell(l->dir, command));
 	if (strstr((const char *)patch->data, "diff --git"))
 		g_free(shell(copy, index ? GIT_INIT "git apply --index ../patch && rm -rf .git" : "git apply ../patch"));
@@ -157,6 +157,8 @@ static void kind_empty(struct layered *l)
 	host_text(l, "filled", "");
 	host_text(l, "emptied", "x\n");
 	host_text(l, "gone", "");
+	host_text(l, "d /gone", "");
+	view_remove(l, "d /gone");
 	view_text(l, "filled", "x\n");
 	view_text(l, "emptied", "");
 	view_remove(l, "gone");
@@ -507,19 +509,41 @@ static void test_large(void **state)
 	assert_true(patch_size(l, from, to) < 1000000);
 }
 
+static char *alternating(size_t lines, char first, char second)
+{
+	char *data = g_malloc(2 * lines);
+
+	for (size_t i = 0; i < lines; i++) {
+		data[2 * i] = i % 2 ? first : second;
+		data[2 * i + 1] = '\n';
+	}
+	return data;
+}
+
 static void test_many_lines(void **state)
 {
 	struct layered *l = *state;
-	size_t size = 2 * (BLOB_LINES_MAX + 1);
-	g_autofree char *data = g_malloc(size), *patch = NULL;
+	size_t many = BLOB_LINES_MAX + 1, some = 2 * BLOB_CHANGED_LINES_MAX;
+	g_autofree char *data = alternating(many, 'a', 'b'), *other = alternating(some, 'c', 'd'), *patch = NULL;
+	const char *found;
 
-	for (size_t i = 0; i < size; i++)
-		data[i] = i % 2 ? '\n' : 'a';
-	host_write(l, "a", data, size, 0644);
-	data[size / 2 & ~(size_t)1] = 'b';
-	view_write(l, "a", data, size);
+	host_write(l, "many", data, 2 * many, 0644);
+	host_write(l, "some", data, 2 * some, 0644);
+	host_write(l, "edited", data, 2 * some, 0644);
+	view_write(l, "some", other, 2 * some);
+	data[some] = 'x';
+	view_write(l, "many", data, 2 * many);
+	view_write(l, "edited", data, 2 * some);
 	patch = live_patch(l);
-	assert_non_null(strstr(patch, "GIT binary patch\ndelta "));
+	found = strstr(patch, "b/edited\nindex ");
+	assert_non_null(found);
+	assert_memory_equal(strchr(found + strlen("b/edited\n"), '\n'), "\n--- a/edited\n", 14);
+	found = strstr(patch, "b/many\nindex ");
+	assert_non_null(found);
+	assert_memory_equal(strchr(found + strlen("b/many\n"), '\n'), "\nGIT binary patch\n", 18);
+	found = strstr(patch, "b/some\nindex ");
+	assert_non_null(found);
+	assert_memory_equal(strchr(found + strlen("b/some\n"), '\n'), "\nGIT binary patch\n", 18);
 	check_live(l, true);
 }
 
@@ -900,7 +924,7 @@ static void random_round(guint32 seed)
 static void test_random(void **state)
 {
 	const char *seed = g_getenv("SBXFS_TEST_SEED"), *rounds = g_getenv("SBXFS_TEST_ROUNDS");
-	int n = rounds ? atoi(rounds) : 60;
+	int n = rounds ? atoi(rounds) : 40;
 
 	(void)state;
 	rnd = g_rand_new_with_seed(0);

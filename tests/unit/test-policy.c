@@ -386,20 +386,21 @@ static void test_may_open_below(void **state)
 		const char *rules;
 		const char *dir;
 		bool want;
+		bool named;
 	} cases[] = {
 		{ "write = **\ndeny = d", "d", false },
-		{ "write = **\ndeny = d\nwrite = /d/a/b", "d", true },
-		{ "write = **\ndeny = d\nwrite = /d/a/b", "d/a", true },
+		{ "write = **\ndeny = d\nwrite = /d/a/b", "d", true, true },
+		{ "write = **\ndeny = d\nwrite = /d/a/b", "d/a", true, true },
 		{ "write = **\ndeny = d\nwrite = /d/a/b", "d/c", false },
 		{ "write = **\ndeny = d\nwrite = /e/a", "d", false },
 		{ "write = **\ndeny = d\nwrite = *.example", "d", true },
 		{ "write = **\ndeny = d\nhide = /d/x", "d", false },
 		{ "write = **\nwrite = /d/x\ndeny = d", "d", false },
-		{ "write = **\ndeny = d\nread = /d/x", "d", true },
-		{ "write = **\nhide = d\ndeny = /d/x", "d", true },
+		{ "write = **\ndeny = d\nread = /d/x", "d", true, true },
+		{ "write = **\nhide = d\ndeny = /d/x", "d", true, true },
 		{ "write = **", "d", false },
 		{ "deny = /d\nwrite = re:^d/x", "d", true },
-		{ "write = /d/x", "d", true },
+		{ "write = /d/x", "d", true, true },
 		{ "", "d", false },
 	};
 
@@ -409,6 +410,8 @@ static void test_may_open_below(void **state)
 
 		if (policy_may_open_below(p, policy_match_path(p, cases[i].dir, true), cases[i].dir) != cases[i].want)
 			fail_msg("\"%s\" with: %s", cases[i].dir, cases[i].rules);
+		if (policy_names_open_below(p, policy_match_path(p, cases[i].dir, true), cases[i].dir) != cases[i].named)
+			fail_msg("named: \"%s\" with: %s", cases[i].dir, cases[i].rules);
 		policy_free(p);
 	}
 }
@@ -656,7 +659,7 @@ static void test_config_may_be_a_directory(void **state)
 
 static void test_profile_as_a_file(void **state)
 {
-	g_autofree char *path = g_build_filename(*state, "my.ini", NULL), *none = g_build_filename(*state, "none.ini", NULL);
+	g_autofree char *cwd = g_get_current_dir(), *path = g_build_filename(*state, "my.ini", NULL), *none = g_build_filename(*state, "none.ini", NULL);
 	struct policy_reason why;
 	struct policy *p;
 
@@ -671,6 +674,13 @@ static void test_profile_as_a_file(void **state)
 	assert_int_equal(why.line, 5);
 	policy_free(p);
 	must_not_load_dir(*state, none, POLICY_ERROR_NOT_FOUND, "none.ini: cannot be read");
+	/* By a relative name: the origin is absolute. */
+	assert_int_equal(chdir(*state), 0);
+	p = must_load_dir(*state, "my.ini");
+	assert_int_equal(chdir(cwd), 0);
+	assert_true(policy_explain(p, policy_match_path(p, "w", false), &why));
+	assert_string_equal(why.file, path);
+	policy_free(p);
 }
 
 static void test_unreadable_files(void **state)
@@ -898,13 +908,13 @@ static void test_round_trip(void **state)
 {
 	static const char *const paths[] = { "", "x", "a.KEY", "a.key", "m", "m/open/z", "a,b", "q = r", "re:x", "B", "b", "\xff", "h\xc3\x89", "A;b", NULL };
 	const char *dir = *state;
-	g_autofree char *odd = g_build_filename(dir, "odd: \xff name 7.ini", NULL);
+	g_autofree char *odd = g_build_filename(dir, "odd: \xff na\\me\n 7.ini", NULL);
 	struct policy *p;
 
 	put(dir, "shipped/base.ini", "[profile base]\nnocase = yes\n[files base]\ndeny = *.key, h\xc3\xa9\n[limits base]\ndisk = 2G\n");
 	put(dir, "managed/m.ini", "[profile org]\n[files org]\ndeny = /m\nwrite = /m/open\n[network org]\ndeny = evil.org\n");
 	put(dir, "work/.sbxfs.ini", "[profile w]\nnocase = yes\n[files w]\nmask = b\n");
-	put(dir, "odd: \xff name 7.ini", "[profile user]\ndescription = a ; b # c\nextends = base\n[files user]\n"
+	put(dir, "odd: \xff na\\me\n 7.ini", "[profile user]\ndescription = a ; b # c\nextends = base\n[files user]\n"
 	    "write = **\ndeny = a\\,b, q = r, \\re:x, \xff\ndeny = re:^A;b$\n[network user]\ndefault = deny\nallow = a, b\nallow = c\n");
 	p = must_load_dir(dir, odd);
 	check_round_trip(p, paths);
@@ -924,6 +934,7 @@ static void test_damaged_merged_text(void **state)
 {
 	struct policy *p = load_rules("write = **\ndeny = *.key\nhide = h");
 	g_autofree char *text = policy_to_ini(p);
+	g_autoptr(GError) error = NULL;
 	size_t len = strlen(text);
 	static const struct {
 		const char *from, *to, *words;
@@ -935,6 +946,8 @@ static void test_damaged_merged_text(void **state)
 	};
 
 	(void)state;
+	assert_null(policy_load_text("; sbxfs merged policy 1\n[profile workspace]\nname = w\n\n; end of policy\n", "p", &error));
+	check_error(error, POLICY_ERROR_INVALID, "no [profile user]");
 	/* Cut anywhere: never a policy with fewer rules. */
 	for (size_t i = strlen("; sbxfs merged policy 1\n"); i < len; i++) {
 		g_autofree char *cut = g_strndup(text, i);
@@ -945,8 +958,8 @@ static void test_damaged_merged_text(void **state)
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
 		g_autoptr(GString) s = g_string_new(text);
-		g_autoptr(GError) error = NULL;
 
+		g_clear_error(&error);
 		assert_int_equal(g_string_replace(s, cases[i].from, cases[i].to, 1), 1);
 		assert_null(policy_load_text(s->str, "p", &error));
 		if (!strstr(error->message, cases[i].words) || !g_str_has_prefix(error->message, "p:"))

@@ -137,7 +137,7 @@ def attend(job, directory):
         status, message = 'FAIL', f'no end in {job.options.timeout} s'
     left = clean(directory)
     if status != 'FAIL':
-        problems = left + trouble(directory)
+        problems = (left if status == 'PASS' else []) + trouble(directory)
         if problems:
             status, message = 'FAIL', '; '.join(problems)
     else:

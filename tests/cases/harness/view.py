@@ -157,8 +157,9 @@ class View:
         return self.program('sbxfs-diff', self.name, *arguments, code=code)
 
     def name_status(self, *arguments):
-        """{path: status} of the pending changes."""
-        return {change['path']: change['status'] for change in self.diff('--json', *arguments).json()['changes']}
+        """{path: status} of the pending changes, directories aside."""
+        changes = self.diff('--json', *arguments).json()['changes']
+        return {c['path']: c['status'] for c in changes if not all(c[side]['mode'].startswith('04') for side in ('old', 'new') if side in c)}
 
     def commit(self, *arguments, paths=(), code=0):
         return self.program('sbxfs-commit', self.name, '-y', *arguments, *(['--', *paths] if paths else []), code=code)
@@ -226,6 +227,7 @@ class View:
     def finish(self, before):
         """What holds after each case, whatever it did."""
         os.chdir('/')
+        self.close_files()
         if self.is_mounted():
             seen = kit.digest(self.mnt, kit.EVERYTHING) if self.options.remount else None
             self.umount()
@@ -237,6 +239,13 @@ class View:
                 self.umount()
         if not self.options.workspace_changes:
             kit.same_lists(kit.digest(self.low, kit.EVERYTHING), before, 'the workspace was changed')
+
+    def close_files(self):
+        """What the case still holds open in the view would make it busy."""
+        for fd in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                if os.readlink(f'/proc/self/fd/{fd}').startswith(self.mnt + '/'):
+                    os.close(int(fd))
 
     def is_mounted(self, path=None):
         return any(mount.point == (path or self.mnt) and mount.is_fuse for mount in mounts())
