@@ -364,7 +364,7 @@ struct sandbox *sandbox_choose(GPtrArray *all, const char *target, const char *c
 static struct sandbox *resolve_among_all(const char *target, GError **error)
 {
 	g_autoptr(GPtrArray) all = sandbox_list(error);
-	g_autofree char *cwd = g_get_current_dir();
+	g_autofree char *cwd = paths_cwd();
 	g_autofree char *real = target ? paths_resolve(target) : NULL;
 	struct sandbox *s;
 	unsigned index;
