@@ -243,8 +243,9 @@ static bool check_not_covered(const struct plan *p, GError **error)
 
 	if (!name)
 		return true;
-	tool_error(error, EXIT_BUSY, p->what.workspace, "%s is covered by the view of sandbox %s; `sbxfs umount %s` first",
-		   p->what.workspace, name, p->what.workspace);
+	tool_error(error, EXIT_BUSY, p->what.workspace,
+		   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace, name,
+		   p->what.workspace);
 	return false;
 }
 
@@ -308,7 +309,8 @@ static bool check_not_a_view(const char *path, GError **error)
 
 	if (!name || mount_is_stale(path))
 		return true;
-	tool_error(error, EXIT_BUSY, path, "%s is the mountpoint of sandbox %s; `sbxfs umount %s` first", path, name, path);
+	tool_error(error, EXIT_BUSY, path, "%s is the mountpoint of sandbox %s; `sbxfs umount %s` first", path, name,
+		   path);
 	return false;
 }
 
