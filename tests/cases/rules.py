@@ -111,10 +111,12 @@ def test_denied_files_show_their_name_and_nothing_else(t):
     yield
     check({'.env', 'secrets', 'id_rsa'} <= set(names(t.mnt)), 'listing')
     for name in ('.env', 'a/x.pem', 'id_rsa'):
+        if t.is_root and errno_of(os.lstat, t.m(name)) == 'EACCES':
+            continue  # whoever may override permissions may be refused before there is an inode to open
         info = os.lstat(t.m(name))
         eq((stat.S_IMODE(info.st_mode), info.st_size), (0, 0), f'mode and size of {name}')
         eq(errno_of(os.getxattr, t.m(name), 'user.x') in ('EACCES', 'EPERM', 'ENODATA', 'EOPNOTSUPP'), True, f'xattr of {name}')
-    eq(permissions(t.m('secrets')), 0, 'mode of a denied directory')
+    one_of(errno_or(permissions, t.m('secrets')), (0, 'EACCES') if t.is_root else (0,), 'mode of a denied directory')
 
 
 @ruled
