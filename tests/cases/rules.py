@@ -371,7 +371,7 @@ def test_read_only_files_stay_as_they_are(t):
     fails(REFUSED + ('EOPNOTSUPP',), os.open, t.m('locked'), O_TMPFILE | os.O_RDWR)
     eq((digest(t.m('locked'), EVERYTHING), digest(t.m('.git/hooks'), EVERYTHING)), before, 'what is read-only')
     fails('EROFS', os.unlink, t.m('locked/f'))
-    shutil.copy(t.m('locked/f'), t.m('copy'))
+    shutil.copyfile(t.m('locked/f'), t.m('copy'))
     write(t.m('copy'), 'mine')
     eq(read(t.m('locked/f')), b'l\n', 'a copy is independent')
     append(t.m('.git/config'), 'x')
@@ -504,7 +504,7 @@ def test_the_default_policy(t):
     for name in ('.git/config', '.github/w.yml', '.vscode/s.json', '.claude/c'):
         check(read(t.m(name)), f'{name} can be read')
         fails('EROFS', os.unlink, t.m(name))
-        fails('EROFS', os.truncate, t.m(name), 0)
+        fails(REFUSED, os.truncate, t.m(name), 0)  # a missing w bit comes first
     eq(read(t.m('.env.example')), b'e', 'a template')
     append(t.m('src/f.c'), '+')
     for name in ('.env', 'src/.env', 'src/deep-secret', 'src/x.key'):
