@@ -405,6 +405,7 @@ static void test_left_out(void **state)
 
 	host_text(l, "mode", "x\n");
 	host_text(l, "sub/.git/config", "x\n");
+	host_text(l, "sub/.git/free", "x\n");
 	host_text(l, "to-fifo", "x\n");
 	host_text(l, "out", "x\n");
 	view_chmod(l, "mode", 0600);
@@ -416,6 +417,7 @@ static void test_left_out(void **state)
 	view_text(l, "nested/.gitignore", "x\n");
 	view_text(l, "nested/git~1", "x\n");
 	view_rename(l, "out", "sub/.git/in");
+	view_rename(l, "sub/.git/free", "in");
 	view_mkfifo(l, "fifo");
 	view_remove(l, "to-fifo");
 	view_mkfifo(l, "to-fifo");
@@ -429,6 +431,7 @@ static void test_left_out(void **state)
 	assert_non_null(strstr(patch, "# sbxfs: A nested/git~1: "));
 	assert_non_null(strstr(patch, "# sbxfs: R sub/.git/in: "));
 	assert_non_null(strstr(patch, "# sbxfs: A fifo: fifo\n"));
+	assert_non_null(strstr(patch, "diff --git a/in b/in\nnew file mode 100644\n"));
 	assert_non_null(strstr(patch, "diff --git a/out b/out\ndeleted file mode 100644\n"));
 	assert_non_null(strstr(patch, "diff --git a/to-fifo b/to-fifo\ndeleted file mode 100644\n"));
 	assert_null(strstr(patch, "evil"));
@@ -462,6 +465,28 @@ static void test_nothing(void **state)
 	view_touch(l, "a");
 	patch = live_patch(l);
 	assert_string_equal(patch, "");
+}
+
+static void test_late_nul_is_text(void **state)
+{
+	kind_late_nul(*state);
+	check_as_git(*state);
+}
+
+static void test_equal_by_now(void **state)
+{
+	struct layered *l = *state;
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(GPtrArray) changes = NULL;
+	g_autoptr(GByteArray) patch = g_byte_array_new();
+
+	/* The owner makes the same edit between the comparison and the patch: a header alone would be refused by git. */
+	host_text(l, "a", "x\n");
+	view_text(l, "a", "y\n");
+	changes = layered_changes(l, TREE_LOWER, EPOCH_LIVE, NULL);
+	host_text(l, "a", "y\n");
+	assert_int_equal(diff_patch(changes, from, to, collect, patch, NULL), 0);
+	assert_int_equal(patch->len, 0);
 }
 
 /* Large files */
@@ -947,6 +972,8 @@ int main(void)
 		TEST(test_left_out),
 		TEST(test_only_owner_and_mode),
 		TEST(test_nothing),
+		TEST(test_late_nul_is_text),
+		TEST(test_equal_by_now),
 		TEST(test_large),
 		TEST(test_many_lines),
 		TEST(test_stat),
