@@ -18,6 +18,8 @@ struct store {
 	int objects_fd;
 	int lock_fd; /* -1 for a reader */
 	int wal_fd;  /* for store_sync(); -1 until the log is there */
+	int reserve_fd;
+	int reserved; /* atomic: the file holds its space */
 	struct db *db;
 	struct db *checkpoint_db; /* opened by the first store_checkpoint() */
 	int64_t epoch;
@@ -133,7 +135,7 @@ static struct store *store_new(const char *dir)
 	struct store *s = g_new0(struct store, 1);
 
 	s->dir = g_canonicalize_filename(dir, NULL);
-	s->objects_fd = s->lock_fd = s->wal_fd = -1;
+	s->objects_fd = s->lock_fd = s->wal_fd = s->reserve_fd = -1;
 	return s;
 }
 
@@ -192,6 +194,27 @@ struct store *store_create(const char *dir, const char *workspace, GError **erro
 	return s;
 }
 
+/* Room for some hundred deletions in the write-ahead log; each makes more. */
+#define RESERVE_SIZE (1024 * 1024)
+
+static void store_take_reserve(struct store *s)
+{
+	if (s->reserve_fd < 0 || __atomic_load_n(&s->reserved, __ATOMIC_ACQUIRE))
+		return;
+	if (posix_fallocate(s->reserve_fd, 0, RESERVE_SIZE) == 0)
+		__atomic_store_n(&s->reserved, 1, __ATOMIC_RELEASE);
+	else if (ftruncate(s->reserve_fd, 0) < 0)
+		g_debug("the reserve can't be shortened");
+}
+
+static void store_open_reserve(struct store *s)
+{
+	g_autofree char *path = g_build_filename(s->dir, "reserve", NULL);
+
+	s->reserve_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	store_take_reserve(s);
+}
+
 /* What a crash left: nodes that only open descriptors still held. Their contents go with them when no snapshot has them. */
 static int store_drop_orphans(struct store *s)
 {
@@ -210,6 +233,7 @@ struct store *store_open(const char *dir, enum store_mode mode, GError **error)
 	}
 	s = store_open_files(s, mode, false, error);
 	if (s && mode == STORE_WRITE) {
+		store_open_reserve(s);
 		r = store_drop_orphans(s);
 		if (r < 0 && r != -ENOSPC)
 			return store_fail(s, error, STORE_ERROR_FAILED, "store.db", r);
@@ -227,6 +251,8 @@ void store_close(struct store *s)
 		close(s->objects_fd);
 	if (s->wal_fd >= 0)
 		close(s->wal_fd);
+	if (s->reserve_fd >= 0)
+		close(s->reserve_fd);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
 	g_free(s->dir);
@@ -308,9 +334,18 @@ int store_sync(struct store *s)
 	return fdatasync(s->wal_fd) < 0 ? -errno : 0;
 }
 
+bool store_free_reserve(struct store *s)
+{
+	if (!__atomic_exchange_n(&s->reserved, 0, __ATOMIC_ACQ_REL))
+		return false;
+	return ftruncate(s->reserve_fd, 0) == 0;
+}
+
 int store_checkpoint(struct store *s)
 {
 	int r = 0;
+
+	store_take_reserve(s);
 
 	if (!s->checkpoint_db) {
 		g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
