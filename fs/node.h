@@ -58,6 +58,7 @@ struct node {
 	GHashTable *children; /* name -> dentry; NULL = none */
 	struct listing *listing; /* the last READDIR from the start */
 	struct content *content; /* open handle of row.content, or NULL */
+	GList open_link;         /* of those that have one */
 	/* The workspace object as last seen: to know it again, and to notice that it changed. */
 	uint64_t print_dev;
 	uint64_t print_ino;

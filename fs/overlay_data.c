@@ -16,7 +16,7 @@ void node_close_content(struct overlay *o, struct node *n)
 {
 	if (!n->content)
 		return;
-	g_queue_remove(&o->open_contents, n);
+	g_queue_unlink(&o->open_contents, &n->open_link);
 	g_clear_pointer(&n->content, content_close);
 }
 
@@ -24,7 +24,8 @@ static void node_keep_content(struct overlay *o, struct node *n, struct content 
 {
 	node_close_content(o, n);
 	n->content = c;
-	g_queue_push_head(&o->open_contents, n);
+	n->open_link = (GList){ .data = n };
+	g_queue_push_head_link(&o->open_contents, &n->open_link);
 	while (g_queue_get_length(&o->open_contents) > OPEN_CONTENTS_MAX)
 		node_close_content(o, g_queue_peek_tail(&o->open_contents));
 }
