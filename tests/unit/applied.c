@@ -242,6 +242,36 @@ void tick(void)
 	g_usleep(30 * 1000);
 }
 
+void view_hardlink(struct layered *l, const char *from, const char *to)
+{
+	g_autoptr(tree_t) live = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autofree char *dir = g_path_get_dirname(to), *name = g_path_get_basename(to);
+	g_autoptr(entry_t) e = NULL, parent = NULL;
+	struct node_row n = { 0 };
+	struct name_row row;
+
+	/* Gives both the file and the directory a row. */
+	OK(tree_lookup_path(live, from, &e));
+	view_chmod(l, from, e->attr.mode & 07777);
+	if (strcmp(dir, ".") != 0) {
+		g_autoptr(entry_t) d = NULL;
+
+		OK(tree_lookup_path(live, dir, &d));
+		view_chmod(l, dir, d->attr.mode & 07777);
+	}
+	g_clear_pointer(&e, entry_free);
+	OK(tree_lookup_path(live, from, &e));
+	OK(tree_lookup_path(live, strcmp(dir, ".") == 0 ? "" : dir, &parent));
+	OK(store_begin(l->store));
+	OK(store_node_get(l->store, EPOCH_LIVE, e->ino, &n));
+	n.attr.nlink++;
+	OK(store_node_put(l->store, &n));
+	row = (struct name_row){ .parent = parent->ino, .name = name, .ino = n.ino };
+	OK(store_name_put(l->store, &row));
+	OK(store_commit(l->store));
+	node_row_clear(&n);
+}
+
 /* The scene */
 
 void scene_host(struct layered *l)
@@ -319,6 +349,6 @@ void scene_view(struct layered *l)
 	view_rename(l, "single", "dir/single");
 	view_mkfifo(l, "fifo");
 	view_text(l, "l1", "two names\n");
-	view_link(l, "l1", "l2");
+	view_hardlink(l, "l1", "l2");
 	view_text(l, "h1", "unlinked\n");
 }

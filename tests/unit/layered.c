@@ -65,7 +65,6 @@ static char *host_path(struct layered *l, const char *path)
 void host_write(struct layered *l, const char *path, const void *data, size_t size, mode_t mode)
 {
 	g_autofree char *full = host_path(l, path);
-
 	int fd = open(full, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	/* Not g_file_set_contents(): it syncs, or (G_FILE_SET_CONTENTS_NONE in GLib 2.74) leaves the end of a longer file in place. */

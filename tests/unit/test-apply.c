@@ -132,7 +132,7 @@ static void test_new_name_of_old_file_is_a_link(void **state)
 	struct layered *l = *state;
 
 	host_text(l, "x", "x\n");
-	view_link(l, "x", "y");
+	view_hardlink(l, "x", "y");
 	commit_ok(l, NULL);
 	assert_true(host_stat(l, "x").st_ino == host_stat(l, "y").st_ino);
 }
