@@ -58,6 +58,7 @@ struct node {
 	GHashTable *children; /* name -> dentry; NULL = none */
 	struct listing *listing; /* the last READDIR from the start */
 	struct content *content; /* open handle of row.content, or NULL */
+	GList open_link;         /* of those that have one */
 	/* The workspace object as last seen: to know it again, and to notice that it changed. */
 	uint64_t print_dev;
 	uint64_t print_ino;
@@ -69,7 +70,8 @@ struct node {
 
 struct node_table;
 
-struct node_table *node_table_new(void);
+/* node_table_new() - @gone is called for each node right before it is freed. */
+struct node_table *node_table_new(void (*gone)(struct node *n, void *user), void *user);
 void node_table_free(struct node_table *t); /* with all nodes */
 /* node_find() - NULL when the number is not known. */
 struct node *node_find(struct node_table *t, uint64_t ino);

@@ -16,7 +16,7 @@ void node_close_content(struct overlay *o, struct node *n)
 {
 	if (!n->content)
 		return;
-	g_queue_remove(&o->open_contents, n);
+	g_queue_unlink(&o->open_contents, &n->open_link);
 	g_clear_pointer(&n->content, content_close);
 }
 
@@ -24,7 +24,8 @@ static void node_keep_content(struct overlay *o, struct node *n, struct content 
 {
 	node_close_content(o, n);
 	n->content = c;
-	g_queue_push_head(&o->open_contents, n);
+	n->open_link = (GList){ .data = n };
+	g_queue_push_head_link(&o->open_contents, &n->open_link);
 	while (g_queue_get_length(&o->open_contents) > OPEN_CONTENTS_MAX)
 		node_close_content(o, g_queue_peek_tail(&o->open_contents));
 }
@@ -122,6 +123,7 @@ int node_set_size(struct overlay *o, struct node *n, uint64_t size)
 		r = content_truncate(c, size);
 	if (r < 0)
 		return r;
+	o->trim = n;
 	n->row.attr.size = size;
 	n->row.attr.mtime = nsec_now();
 	return 0;
@@ -283,8 +285,12 @@ int overlay_fsync(struct overlay *o, uint64_t ino)
 	r = overlay_node(o, ino, &n);
 	if (r == 0 && S_ISREG(n->row.attr.mode) && n->row.content)
 		r = node_open_content(o, n, &c);
+	if (c)
+		content_ref(c);
+	overlay_unlock(o);
+	/* The disk may take its time; nobody waits for it but the caller. Bytes before the rows that speak of them. */
 	if (r == 0 && c)
 		r = content_sync(c);
-	overlay_unlock(o);
+	content_close(c);
 	return r < 0 ? r : store_sync(o->store);
 }

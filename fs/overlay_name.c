@@ -26,8 +26,11 @@ static int name_target(struct overlay *o, uint64_t parent, const char *name, str
 	return overlay_child(o, *ret_dir, name, ret_child);
 }
 
-/* The times of a directory whose names changed. */
-static int dir_touch(struct overlay *o, struct node *dir)
+/*
+ * The times of a directory whose names changed, and the links that its subdirectories have to it: @links more of them. Only a
+ * directory of our own counts them; see attr_of_dir().
+ */
+static int dir_touch(struct overlay *o, struct node *dir, int links)
 {
 	int64_t now = nsec_now();
 	struct attr a;
@@ -50,6 +53,7 @@ static int dir_touch(struct overlay *o, struct node *dir)
 		dir->row.flags |= NODE_OWN_TIMES;
 	}
 	dir->row.ino = dir->ino;
+	dir->row.attr.nlink += links;
 	dir->row.attr.mtime = dir->row.attr.ctime = now;
 	return node_save(o, dir);
 }
@@ -63,6 +67,16 @@ static int node_touch_ctime(struct overlay *o, struct node *n)
 
 /* Lookup */
 
+bool name_is_cacheable(const struct node *dir, const struct child *c)
+{
+	if (!dir->is_lower)
+		return true;
+	if (!c->dentry || c->dentry->born == 0)
+		return dir->watched;
+	/* A row: ours, unless it shows a workspace object that its owner may take away. */
+	return !c->dentry->node || !node_follows(c->dentry->node) || node_is_dir(c->dentry->node) || dentry_is_watched(c->dentry);
+}
+
 int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct overlay_entry *ret)
 {
 	struct child c = { 0 };
@@ -75,7 +89,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 		goto out;
 	if (c.node && guard_is_hidden(&c.node->verdict))
 		c.node = NULL;
-	*ret = (struct overlay_entry){ .cacheable = !dir->is_lower || (c.dentry && !c.dentry->node) };
+	*ret = (struct overlay_entry){ .name_cacheable = name_is_cacheable(dir, &c) };
 	/* In a denied directory only what is allowed again, and the way to it, can be told from what is not there. */
 	if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))
 		r = -EACCES;
@@ -83,8 +97,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 		r = node_entry(o, c.node, ret);
 	if (c.node && r == 0) {
 		c.node->lookups++;
-		/* The name itself can change outside as long as it has no row. */
-		ret->cacheable = ret->cacheable && c.dentry->born > 0;
+		ret->name_cacheable = name_is_cacheable(dir, &c);
 	} else if (c.node) {
 		node_release(o->nodes, c.node);
 	}
@@ -128,7 +141,7 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 	*ret_row = (struct node_row){
 		.ino = store_new_ino(o->store),
 		.flags = NODE_OWN_ATTR | NODE_OWN_TIMES | NODE_OWN_XATTR,
-		.attr = { .mode = m->mode, .uid = who->uid, .gid = who->gid, .nlink = 1, .rdev = m->rdev,
+		.attr = { .mode = m->mode, .uid = who->uid, .gid = who->gid, .nlink = S_ISDIR(m->mode) ? 2 : 1, .rdev = m->rdev,
 			  .size = m->target ? strlen(m->target) : 0, .atime = now, .mtime = now, .ctime = now },
 		.target = (char *)m->target,
 	};
@@ -143,7 +156,7 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 	*ret_name = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = ret_row->ino,
 				       .born = c->dentry ? c->dentry->born : 0, .covers = c->dentry ? c->dentry->covers : 0 };
 	r = store_name_put(o->store, ret_name);
-	return r < 0 ? r : dir_touch(o, dir);
+	return r < 0 ? r : dir_touch(o, dir, S_ISDIR(m->mode));
 }
 
 /* Shows a name in memory as its committed row says. */
@@ -194,6 +207,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		n->lookups = 1;
 		dentry_place(dir, name, n, &name_row);
 		r = node_entry(o, n, ret);
+		ret->name_cacheable = true;
 	}
 	overlay_unlock(o);
 	return r;
@@ -241,7 +255,7 @@ static int link_rows(struct overlay *o, struct node *n, struct node *dir, const 
 	*ret = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = n->ino, .born = c->dentry ? c->dentry->born : 0,
 				  .covers = c->dentry ? c->dentry->covers : 0 };
 	r = store_name_put(o->store, ret);
-	return r < 0 ? r : dir_touch(o, dir);
+	return r < 0 ? r : dir_touch(o, dir, 0);
 }
 
 int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *name, struct overlay_entry *ret)
@@ -277,6 +291,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0) {
 		dentry_place(dir, name, n, &row);
 		r = node_entry(o, n, ret);
+		ret->name_cacheable = !node_follows(n);
 	}
 	if (r == 0)
 		n->lookups++;
@@ -467,7 +482,7 @@ static int remove_rows(struct overlay *o, struct node *dir, const char *name, co
 		r = dir_drop_rows(o, c->node);
 	if (r == 0)
 		r = name_end(o, dir, name, c->dentry, ret);
-	return r < 0 ? r : dir_touch(o, dir);
+	return r < 0 ? r : dir_touch(o, dir, -node_is_dir(c->node));
 }
 
 static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, bool want_dir)
@@ -491,6 +506,11 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 		r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, remove_rows(o, dir, name, &c, &row));
+	if (r == -ENOSPC && store_free_reserve(o->store)) {
+		r = overlay_begin(o);
+		if (r == 0)
+			r = overlay_end(o, remove_rows(o, dir, name, &c, &row));
+	}
 	if (r == 0) {
 		if (want_dir)
 			dir_drop_names(o, c.node);
@@ -566,6 +586,18 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 	return t && t != n && node_is_dir(t) ? dir_is_empty(o, t) : 0;
 }
 
+static int move_touch(struct overlay *o, const struct move *m)
+{
+	int leaves = node_is_dir(m->from.node);
+	int ends = m->to.node && node_is_dir(m->to.node); /* at its old place: replaced, or moved the other way */
+	int r;
+
+	if (m->dir == m->new_dir)
+		return dir_touch(o, m->dir, m->exchange ? 0 : -ends);
+	r = dir_touch(o, m->dir, (m->exchange ? ends : 0) - leaves);
+	return r < 0 ? r : dir_touch(o, m->new_dir, leaves - ends);
+}
+
 static int move_rows(struct overlay *o, struct move *m)
 {
 	struct node *n = m->from.node, *t = m->to.node;
@@ -613,11 +645,7 @@ static int move_rows(struct overlay *o, struct move *m)
 		r = node_touch_ctime(o, n);
 	if (r == 0 && m->exchange)
 		r = node_touch_ctime(o, t);
-	if (r == 0)
-		r = dir_touch(o, m->dir);
-	if (r == 0 && m->new_dir != m->dir)
-		r = dir_touch(o, m->new_dir);
-	return r;
+	return r < 0 ? r : move_touch(o, m);
 }
 
 static void move_names(struct overlay *o, struct move *m)

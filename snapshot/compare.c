@@ -37,11 +37,9 @@ static bool sides_show_same_lower(struct side a, struct side b)
 
 bool sides_same_directory(struct side a, struct side b)
 {
-	bool same_row = a.entry->ino == b.entry->ino;
-
 	if (sides_show_same_lower(a, b))
-		return same_row || !a.entry->ino || !b.entry->ino;
-	return sides_share(a, b) && same_row && a.entry->ino && !a.entry->lower && !b.entry->lower;
+		return true;
+	return sides_share(a, b) && a.entry->ino && a.entry->ino == b.entry->ino && !a.entry->lower && !b.entry->lower;
 }
 
 bool sides_known_equal(struct side a, struct side b)
@@ -140,8 +138,8 @@ int sides_compare_xattrs(struct side a, struct side b, bool *ret_equal)
 }
 
 /*
- * How many bytes of a file fall into lines (or runs of 64 bytes without a newline) of each hash: git's way to score a rename,
- * with a table of fixed size. Two lines that share a bucket only make the score a little too high.
+ * How many bytes of a file fall into lines (or runs of 64 bytes without a newline) of each hash: git's way to score a
+ * rename, with a table of fixed size. Two lines that share a bucket only make the score a little too high.
  */
 static int count_spans(struct side s, uint64_t *buckets, size_t n_buckets)
 {

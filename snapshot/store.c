@@ -18,6 +18,8 @@ struct store {
 	int objects_fd;
 	int lock_fd; /* -1 for a reader */
 	int wal_fd;  /* for store_sync(); -1 until the log is there */
+	int reserve_fd;
+	int reserved; /* atomic: the file holds its space */
 	struct db *db;
 	struct db *checkpoint_db; /* opened by the first store_checkpoint() */
 	int64_t epoch;
@@ -133,7 +135,7 @@ static struct store *store_new(const char *dir)
 	struct store *s = g_new0(struct store, 1);
 
 	s->dir = g_canonicalize_filename(dir, NULL);
-	s->objects_fd = s->lock_fd = s->wal_fd = -1;
+	s->objects_fd = s->lock_fd = s->wal_fd = s->reserve_fd = -1;
 	return s;
 }
 
@@ -192,6 +194,27 @@ struct store *store_create(const char *dir, const char *workspace, GError **erro
 	return s;
 }
 
+/* Room for some hundred deletions in the write-ahead log; each makes more. */
+#define RESERVE_SIZE (1024 * 1024)
+
+static void store_take_reserve(struct store *s)
+{
+	if (s->reserve_fd < 0 || __atomic_load_n(&s->reserved, __ATOMIC_ACQUIRE))
+		return;
+	if (posix_fallocate(s->reserve_fd, 0, RESERVE_SIZE) == 0)
+		__atomic_store_n(&s->reserved, 1, __ATOMIC_RELEASE);
+	else if (ftruncate(s->reserve_fd, 0) < 0)
+		g_debug("the reserve can't be shortened");
+}
+
+static void store_open_reserve(struct store *s)
+{
+	g_autofree char *path = g_build_filename(s->dir, "reserve", NULL);
+
+	s->reserve_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	store_take_reserve(s);
+}
+
 /* What a crash left: nodes that only open descriptors still held. Their contents go with them when no snapshot has them. */
 static int store_drop_orphans(struct store *s)
 {
@@ -210,6 +233,7 @@ struct store *store_open(const char *dir, enum store_mode mode, GError **error)
 	}
 	s = store_open_files(s, mode, false, error);
 	if (s && mode == STORE_WRITE) {
+		store_open_reserve(s);
 		r = store_drop_orphans(s);
 		if (r < 0 && r != -ENOSPC)
 			return store_fail(s, error, STORE_ERROR_FAILED, "store.db", r);
@@ -227,6 +251,8 @@ void store_close(struct store *s)
 		close(s->objects_fd);
 	if (s->wal_fd >= 0)
 		close(s->wal_fd);
+	if (s->reserve_fd >= 0)
+		close(s->reserve_fd);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
 	g_free(s->dir);
@@ -290,27 +316,55 @@ void store_abort(struct store *s)
 	s->epoch = s->epoch_before;
 }
 
+/* The write-ahead log, which SQLite keeps as long as the connection is open. Returns the descriptor or -errno. */
+static int store_wal(struct store *s)
+{
+	g_autofree char *path = NULL;
+	int fd = __atomic_load_n(&s->wal_fd, __ATOMIC_ACQUIRE), expected = -1;
+
+	if (fd >= 0)
+		return fd;
+	path = g_build_filename(s->dir, "store.db-wal", NULL);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return fd;
+	close(fd);
+	return expected;
+}
+
 int store_sync(struct store *s)
 {
 	/*
 	 * In WAL mode with synchronous = NORMAL a commit is in the log but not yet on the disk; a checkpoint syncs the log before it
 	 * empties it. So syncing the log is what is left to do, and it needs neither the connection nor its lock.
 	 */
-	if (s->wal_fd < 0) {
-		g_autofree char *path = g_build_filename(s->dir, "store.db-wal", NULL);
-		int fd = open(path, O_RDONLY | O_CLOEXEC), expected = -1;
+	int fd = store_wal(s);
 
-		if (fd < 0)
-			return errno == ENOENT ? 0 : -errno;
-		if (!__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			close(fd);
-	}
-	return fdatasync(s->wal_fd) < 0 ? -errno : 0;
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	return fdatasync(fd) < 0 ? -errno : 0;
 }
+
+bool store_free_reserve(struct store *s)
+{
+	if (!__atomic_exchange_n(&s->reserved, 0, __ATOMIC_ACQ_REL))
+		return false;
+	return ftruncate(s->reserve_fd, 0) == 0;
+}
+
+/* A log shorter than this is left alone: a checkpoint syncs twice, and what the log holds is as safe as in the database. */
+#define WAL_LONG (4 * 1024 * 1024)
 
 int store_checkpoint(struct store *s)
 {
-	int r = 0;
+	int fd = store_wal(s), r = 0;
+	struct stat st;
+
+	store_take_reserve(s);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < WAL_LONG)
+		return 0;
 
 	if (!s->checkpoint_db) {
 		g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);

@@ -124,6 +124,11 @@ int store_commit(struct store *s);
 void store_abort(struct store *s);
 /* store_sync() - what was committed survives a power cut. May be called without the caller's lock. */
 int store_sync(struct store *s);
+/*
+ * store_free_reserve() - a full disk must not forbid deleting: gives back the space that the store keeps for that. True when there
+ * was some. store_checkpoint() takes it again when it can.
+ */
+bool store_free_reserve(struct store *s);
 /* store_checkpoint() - keeps the write-ahead log short; on a connection of its own, from any thread, without the caller's lock. */
 int store_checkpoint(struct store *s);
 

@@ -132,7 +132,7 @@ static void test_new_name_of_old_file_is_a_link(void **state)
 	struct layered *l = *state;
 
 	host_text(l, "x", "x\n");
-	view_link(l, "x", "y");
+	view_hardlink(l, "x", "y");
 	commit_ok(l, NULL);
 	assert_true(host_stat(l, "x").st_ino == host_stat(l, "y").st_ino);
 }
@@ -161,6 +161,7 @@ static void test_times_and_modes_are_exact(void **state)
 	st = host_stat(l, "ro");
 	assert_int_equal(st.st_mode & 07777, 0555);
 	assert_true(nsec_from_timespec(st.st_mtim) == e->attr.mtime);
+	host_chmod(l, "ro", 0755);
 	apply_result_clear(&r);
 	committing_clear(&c);
 }
@@ -354,9 +355,14 @@ static void test_conflict_parent(void **state)
 	struct layered *l = *state;
 	g_autofree char *outside = g_build_filename(l->dir, "outside", NULL);
 	g_autofree char *victim = g_build_filename(outside, "f", NULL);
-	g_autofree char *bytes = NULL, *sub = g_build_filename(outside, "sub", NULL);
+	g_autofree char *bytes = NULL, *deep = NULL, *sub = g_build_filename(outside, "sub", NULL);
+	g_autofree char *outside2 = g_build_filename(l->dir, "outside2", NULL), *sub2 = g_build_filename(outside2, "sub", NULL);
+	g_autofree char *victim2 = g_build_filename(sub2, "f", NULL);
 
 	assert_int_equal(mkdir(outside, 0755), 0);
+	assert_int_equal(g_mkdir_with_parents(sub2, 0755), 0);
+	assert_true(g_file_set_contents(victim2, "victim\n", -1, NULL));
+	host_text(l, "z/sub/f", "base\n");
 	assert_true(g_file_set_contents(victim, "victim\n", -1, NULL));
 	host_text(l, "d/f", "base\n");
 	host_text(l, "g", "base\n");
@@ -364,20 +370,27 @@ static void test_conflict_parent(void **state)
 	host_mkdir(l, "e");
 	view_text(l, "d/f", "agent\n");
 	view_text(l, "g", "agent\n");
+	view_text(l, "z/sub/f", "agent\n");
+	view_text(l, "z/sub/new", "agent\n");
 	view_text(l, "gone/new", "agent\n");
 	view_mkdir(l, "e/sub");
 	view_text(l, "e/sub/new", "agent\n");
 	host_rename(l, "d", "d.host");
 	host_symlink(l, "d", outside);
+	host_rename(l, "z", "z.host");
+	host_symlink(l, "z", outside2);
 	host_remove(l, "g");
 	host_symlink(l, "g", victim);
 	host_remove(l, "e");
 	host_symlink(l, "e", outside);
 	host_remove(l, "gone/f");
 	host_remove(l, "gone");
-	assert_refused(l, "type d\nparent d/f\ntype e\nparent e/sub\nparent e/sub/new\ntype g\nmissing gone\nparent gone/new\n");
+	assert_refused(l, "type d\nparent d/f\ntype e\nparent e/sub\nparent e/sub/new\ntype g\nmissing gone\nparent gone/new\n"
+			  "type z\nparent z/sub\nparent z/sub/f\nparent z/sub/new\n");
 	assert_true(g_file_get_contents(victim, &bytes, NULL, NULL));
 	assert_string_equal(bytes, "victim\n");
+	assert_true(g_file_get_contents(victim2, &deep, NULL, NULL));
+	assert_string_equal(deep, "victim\n");
 	assert_false(g_file_test(sub, G_FILE_TEST_EXISTS));
 }
 
@@ -527,6 +540,39 @@ static void test_deleted_on_both_sides(void **state)
 	assert_int_equal(host_stat(l, "d").st_mode, 0);
 }
 
+/* Deletes as the view does it: the name keeps the record of its first touch. */
+static void remove_keeping_record(struct layered *l, const char *name)
+{
+	struct name_row row = { 0 };
+
+	assert_int_equal(store_name_get(l->store, EPOCH_LIVE, ROOT_INO, name, &row), 0);
+	assert_true(row.covers != 0);
+	row.ino = 0;
+	assert_int_equal(store_begin(l->store), 0);
+	assert_int_equal(store_name_put(l->store, &row), 0);
+	assert_int_equal(store_commit(l->store), 0);
+	name_row_clear(&row);
+}
+
+static void test_own_commit_below_a_deleted_directory(void **state)
+{
+	struct layered *l = *state;
+
+	host_text(l, "d/a", "a\n");
+	host_text(l, "d/b", "b\n");
+	host_text(l, "d/m", "m\n");
+	tick();
+	view_text(l, "d/a", "agent\n");
+	view_text(l, "d/n", "agent\n");
+	view_chmod(l, "d/m", 0755);
+	tick();
+	commit_ok(l, NULL);
+	/* Those are newer than the record of d, but our own. */
+	remove_keeping_record(l, "d");
+	assert_refused(l, "");
+	assert_int_equal(host_stat(l, "d").st_mode, 0);
+}
+
 /* Races: somebody is faster, between the journal and the stroke. */
 
 static struct layered *racer;
@@ -536,7 +582,7 @@ static int race_number;
 
 static void race_hook(const char *what)
 {
-	bool now = race_at ? strcmp(what, race_at) == 0 && race_number-- == 0 : host_stat(racer, "tree-gone").st_mode == 0;
+	bool now = race_at ? strcmp(what, race_at) == 0 && race_number-- == 0 : race && host_stat(racer, "tree-gone").st_mode == 0;
 
 	if (race && now) {
 		race(racer);
@@ -547,6 +593,11 @@ static void race_hook(const char *what)
 static void race_edit(struct layered *l)
 {
 	host_text(l, "z-last", "owner\n");
+}
+
+static void race_edit_moved(struct layered *l)
+{
+	host_text(l, "single", "owner\n");
 }
 
 static void race_delete(struct layered *l)
@@ -565,7 +616,8 @@ static void race_symlink(struct layered *l)
 	host_symlink(l, "z-dir", "/tmp");
 }
 
-static void run_race(struct layered *l, void (*fn)(struct layered *l), const char *at, int number, const char *path)
+/* False when the commit was through with @path before the race. */
+static bool try_race(struct layered *l, void (*fn)(struct layered *l), const char *at, int number, const char *path)
 {
 	g_autofree char *before = NULL, *after = NULL, *gone = NULL;
 	g_autoptr(GPtrArray) conflicts = NULL;
@@ -594,8 +646,12 @@ static void run_race(struct layered *l, void (*fn)(struct layered *l), const cha
 	boundary_hook = race_hook;
 	assert_int_equal(apply_changes(&c.job, &r, &conflicts, &error), 0);
 	boundary_hook = NULL;
-	assert_null(race);
-	assert_non_null(conflicts);
+	committing_clear(&c);
+	race = NULL;
+	if (!conflicts) {
+		apply_result_clear(&r);
+		return false;
+	}
 	assert_string_equal(((struct conflict *)g_ptr_array_index(conflicts, 0))->path, path);
 	after = disk_describe(l->workspace);
 	for (char **line = g_strsplit(before, "\n", -1), **all = line;; line++) {
@@ -603,11 +659,16 @@ static void run_race(struct layered *l, void (*fn)(struct layered *l), const cha
 			g_strfreev(all);
 			break;
 		}
-		if (!g_str_has_prefix(*line, "z-") && !g_str_has_prefix(*line, "a-"))
+		if (!g_str_has_prefix(*line, "z-") && !g_str_has_prefix(*line, path))
 			assert_non_null(strstr(after, *line));
 	}
 	assert_host(l, "edit.txt", "one\n");
-	committing_clear(&c);
+	return true;
+}
+
+static void run_race(struct layered *l, void (*fn)(struct layered *l), const char *at, int number, const char *path)
+{
+	assert_true(try_race(l, fn, at, number, path));
 }
 
 static void test_race_edit(void **state)
@@ -618,8 +679,12 @@ static void test_race_edit(void **state)
 
 static void test_race_create(void **state)
 {
+	g_autofree char *files = g_build_filename(store_dir(((struct layered *)*state)->store), "commit", "1", "files", NULL);
+
 	run_race(*state, race_create, "step done", 3, "z-new");
 	assert_host(*state, "z-new", "owner\n");
+	/* Nothing of the owner's is in there, so it goes. */
+	assert_false(g_file_test(files, G_FILE_TEST_EXISTS));
 }
 
 static void test_race_symlink(void **state)
@@ -627,6 +692,38 @@ static void test_race_symlink(void **state)
 	run_race(*state, race_symlink, "journal written", 0, "z-dir/f");
 	assert_host(*state, "z-moved/f", "base\n");
 	assert_false(g_file_test("/tmp/f", G_FILE_TEST_EXISTS));
+}
+
+/*
+ * Also in the last moment, after the path was looked at. Which stroke belongs to the path is found by trying them all: up to that one the
+ * commit is taken back, after it the owner's file is a new one. It is never lost.
+ */
+static void race_at_every_stroke(void (*fn)(struct layered *l), const char *path, const char *again)
+{
+	int refused = 0, number;
+
+	/* All strokes up to the one of @path, and one more. */
+	for (number = 0; refused == number || number < 14; number++) {
+		struct layered *l = layered_new();
+
+		if (try_race(l, fn, "stroke", number, path)) {
+			assert_int_equal(refused, number);
+			assert_host(l, again, NULL);
+			refused++;
+		}
+		assert_host(l, path, "owner\n");
+		boundary_hook = NULL;
+		layered_free(l);
+	}
+	assert_true(refused > 0);
+}
+
+static void test_race_in_the_last_moment(void **state)
+{
+	(void)state;
+	race_at_every_stroke(race_edit_moved, "single", "dir/single");
+	race_at_every_stroke(race_delete, "a-gone", "z-new");
+	race_at_every_stroke(race_edit, "z-last", "z-new");
 }
 
 static void test_race_before_journal(void **state)
@@ -725,7 +822,7 @@ static void test_damaged_journal(void **state)
 	commit_ok(l, NULL);
 	assert_int_equal(unlink(state_path), 0); /* applying again */
 	assert_true(g_file_get_contents(path, &text, &size, NULL));
-	text[size - 3] ^= 1;
+	text[strlen("sbxfs-journal 1\n") + 65] ^= 1; /* in the epoch: still well-formed */
 	assert_true(g_file_set_contents(path, text, size, NULL));
 	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), -EUCLEAN);
 	g_clear_error(&error);
@@ -879,9 +976,11 @@ int main(void)
 		TEST(test_deleted_tree_with_owners_change),
 		TEST(test_hidden_entries_keep_their_directory),
 		TEST(test_deleted_on_both_sides),
+		TEST(test_own_commit_below_a_deleted_directory),
 		TEST(test_race_edit),
 		TEST(test_race_create),
 		TEST(test_race_symlink),
+		cmocka_unit_test(test_race_in_the_last_moment),
 		TEST(test_race_before_journal),
 		TEST(test_commit_again_after_a_race),
 		TEST(test_undo_is_the_start),
