@@ -7,7 +7,7 @@
 
 #define NAME_MAX_BEFORE 64
 #define NAME_MAX_AFTER 96
-#define VALUE_SCAN 512
+#define VALUE_SCAN 320 /* a little more than the longest plausible one */
 #define GAP_MAX 64 /* white space between a name and its value */
 
 /* How a value may be written where we are, and how sure we have to be. */
@@ -181,6 +181,9 @@ static enum way find_way(const struct scan_view *v, size_t name, struct cursor *
 	if (take_value_word(c))
 		return WAY_ASSIGN;
 	blanks = skip_blanks(c, false);
+	/* config["name"] = and, in C, name[] = */
+	if (peek(c, 0) == '[' && peek(c, 1) == ']')
+		c->at++;
 	if (peek(c, 0) == ']') {
 		c->at++;
 		skip_blanks(c, false);
@@ -224,12 +227,20 @@ static bool quoted_end(const struct cursor *c, int quote, size_t *ret)
 	return false;
 }
 
+static bool ends_word(uint8_t b)
+{
+	static const uint8_t ends[256] = { [','] = 1, [';'] = 1, ['"'] = 1, ['\''] = 1, ['`'] = 1, ['<'] = 1, ['>'] = 1,  ['('] = 1, [')'] = 1,
+					   ['['] = 1, [']'] = 1, ['{'] = 1, ['}'] = 1,	['|'] = 1, ['&'] = 1, ['='] = 1, ['\\'] = 1 };
+
+	return b <= ' ' || ends[b];
+}
+
 /* A word. '=' ends it but as base64's padding. */
 static size_t word_end(const struct cursor *c)
 {
 	size_t i = c->at, limit = MIN(c->size, c->at + VALUE_SCAN), pad;
 
-	while (i < limit && c->data[i] > ' ' && !strchr(",;\"'`<>()[]{}|&=\\", c->data[i]))
+	while (i < limit && !ends_word(c->data[i]))
 		i++;
 	for (pad = i; pad < limit && pad - i < 2 && c->data[pad] == '=';)
 		pad++;

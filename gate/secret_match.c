@@ -7,7 +7,9 @@
 
 #define KEY_BODY_MIN 64   /* base64 digits that make a header the header of a key */
 #define KEY_SEARCH 2048   /* how far behind it they have to be */
+#define PUTTY_MAX 8192
 #define USERINFO_MAX 512
+#define COMMAND_MAX 512
 #define SCHEME_MAX 24
 #define TOKEN_MAX 4096
 
@@ -83,13 +85,17 @@ static bool match_pem(const struct scan_view *v, size_t at, struct secret_match 
 /* The same, with the whole file as base64: how configuration carries keys. */
 static bool match_pem_base64(const struct scan_view *v, size_t at, struct secret_match *ret)
 {
-	size_t n = run_of(v, at, is_base64, 2048);
-	g_autofree char *text = g_strndup((const char *)v->data + at, n / 4 * 4);
+	g_autofree char *text = NULL;
 	g_autofree guchar *plain = NULL;
 	gsize size;
+	size_t n;
 
+	if (at > 0 && is_base64(v->data[at - 1]))
+		return false;
+	n = run_of(v, at, is_base64, 2048);
 	if (n < 100)
 		return false;
+	text = g_strndup((const char *)v->data + at, n / 4 * 4);
 	plain = g_base64_decode(text, &size);
 	if (!g_strstr_len((const char *)plain, MIN(size, 60), "PRIVATE KEY"))
 		return false;
@@ -99,19 +105,17 @@ static bool match_pem_base64(const struct scan_view *v, size_t at, struct secret
 
 static bool match_putty(const struct scan_view *v, size_t at, struct secret_match *ret)
 {
-	size_t limit = MIN(v->size, at + 8192);
+	static const char lines[] = "Private-Lines:";
+	const uint8_t *found = memmem(v->data + at, MIN(v->size - at, PUTTY_MAX), lines, strlen(lines));
 
-	for (size_t i = at; i + 14 < limit; i++) {
-		if (!has_text(v, i, "Private-Lines:"))
-			continue;
-		ret->end = key_body_end(v, i + strlen("Private-Lines:"));
-		ret->start = ret->shown = at;
-		ret->shown_end = at + strlen("PuTTY-User-Key-File-");
-		ret->rule = "private-key";
-		ret->what = "a private key";
-		return ret->end != 0;
-	}
-	return false;
+	if (!found)
+		return false;
+	ret->end = key_body_end(v, (size_t)(found - v->data) + strlen(lines));
+	ret->start = ret->shown = at;
+	ret->shown_end = at + strlen("PuTTY-User-Key-File-");
+	ret->rule = "private-key";
+	ret->what = "a private key";
+	return ret->end != 0;
 }
 
 /* Signed tokens */
@@ -121,9 +125,12 @@ static bool match_putty(const struct scan_view *v, size_t at, struct secret_matc
 
 static bool match_jwt(const struct scan_view *v, size_t at, struct secret_match *ret)
 {
-	size_t head = run_of(v, at, is_base64url, TOKEN_MAX), body, sign;
+	size_t head, body, sign;
 
-	if (head < 12 || (at > 0 && is_base64url(v->data[at - 1]) && !(at > 1 && v->data[at - 2] == '\\')) || !has_text(v, at + head, ".eyJ"))
+	if (at > 0 && is_base64url(v->data[at - 1]) && !(at > 1 && v->data[at - 2] == '\\'))
+		return false;
+	head = run_of(v, at, is_base64url, TOKEN_MAX);
+	if (head < 12 || !has_text(v, at + head, ".eyJ"))
 		return false;
 	if (has_text(v, at + head + 1, JWT_EXAMPLE))
 		return false;
@@ -143,7 +150,7 @@ static bool match_jwt(const struct scan_view *v, size_t at, struct secret_match 
 
 static bool is_userinfo(uint8_t b)
 {
-	return b > ' ' && b < 0x7f && !strchr("/?#\"'`<>\\|,", b);
+	return b > ' ' && b < 0x7f && !strchr("/\"'`<>\\|,", b);
 }
 
 static bool is_scheme(uint8_t b)
@@ -227,18 +234,18 @@ static bool match_bearer(const struct scan_view *v, size_t at, struct secret_mat
 /* curl -u user:password */
 static bool match_curl(const struct scan_view *v, size_t at, struct secret_match *ret)
 {
-	size_t limit = MIN(v->size, at + 512);
+	size_t limit = MIN(v->size, at + COMMAND_MAX);
 	const char *text = (const char *)v->data;
 
 	if (!starts_word(v, at))
 		return false;
-	for (size_t i = at + 5; i + 4 < limit && text[i] != '\n'; i++) {
+	for (size_t i = at + strlen("curl "); i + 4 < limit && text[i] != '\n'; i++) {
 		size_t start, n;
 		const char *colon;
 
-		if (!has_text(v, i, " -u") && !has_text(v, i, "--user"))
+		if (text[i] != '-' || text[i - 1] != ' ' || (!has_text(v, i, "-u") && !has_text(v, i, "--user")))
 			continue;
-		start = i + (text[i] == ' ' ? 3 : 6);
+		start = i + (text[i + 1] == 'u' ? 2 : 6);
 		while (start < limit && strchr(" ='\"", text[start]) && text[start])
 			start++;
 		n = run_of(v, start, is_userinfo, USERINFO_MAX);

@@ -250,10 +250,11 @@ static bool is_reference(const char *value, size_t size)
 {
 	static const char *const starts[] = { "/", "./", "../", "~/", "arn:", "vault:", "ref+", "ref:", "enc[", "enc(", "{", "<", "[", "$", "%",
 					      "file:", "env:", "env.", "sha1", "sha2", "sha3", "sha5", "md5", "pbkdf2", "bcrypt", "scrypt",
-					      "argon2", "process.", "os.", "self.", "this.", "config.", "settings.", "secrets.", "var.",
+					      "argon2", "$1$", "$2a$", "$2b$",
+					      "$2y$", "$5$", "$6$", "$argon2", "$pbkdf2", "$scrypt", "$apr1$", "{ssha", "process.", "os.", "self.", "this.", "config.", "settings.", "secrets.", "var.",
 					      "local.", "module.", "data.", "import.", "projects/", "op://", "ssm:", "kms:", "aws:", "gcp:",
 					      "urn:", "did:", "rgba", "#", "@", "!", "*", "&", "base64:", "data:", "h1:", "h2:", "ssh-", NULL };
-	static const char *const inside[] = { "${", "{{", "$(", "%(", "<%", "://", "#{", "{0}", "{}", "%s", "->", "::", "()", "=>", "&&", "||",
+	static const char *const inside[] = { "${", "{{", "$(", "%(", "<%", "://", "#{", "{0}", "{}", "->", "::", "()", "=>", "&&", "||",
 					      ".env", ".get", ".pem", ".json", ".yaml", ".yml", ".txt", ".key", ".crt", NULL };
 	char lower[VALUE_MAX + 1];
 
