@@ -81,20 +81,18 @@ static bool take_escape(struct parser *x, GString *s)
 static char *take_string(struct parser *x)
 {
 	GString *s = g_string_new(NULL);
+	bool ok = true;
 
-	while (x->p < x->end && (uint8_t)*x->p >= ' ' && *x->p != '"') {
+	while (ok && x->p < x->end && (uint8_t)*x->p >= ' ' && *x->p != '"') {
 		if (*x->p != '\\') {
 			g_string_append_c(s, *x->p++);
 			continue;
 		}
 		x->p++;
-		if (!take_escape(x, s))
-			break;
+		ok = take_escape(x, s);
 	}
-	if (x->p < x->end && *x->p == '"' ) {
-		x->p++;
+	if (ok && take(x, '"'))
 		return g_string_free(s, FALSE);
-	}
 	g_string_free(s, TRUE);
 	return NULL;
 }

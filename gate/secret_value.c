@@ -117,6 +117,15 @@ static enum secret_kind word_kind(const struct words *w, unsigned i)
 	return SECRET_NONE;
 }
 
+/* "PublicKeyToken" */
+static bool is_public(const struct words *w, unsigned before)
+{
+	for (unsigned i = 0; i < before; i++)
+		if (g_str_equal(w->word[i], "public"))
+			return true;
+	return false;
+}
+
 enum secret_kind secret_name_kind(const char *name, size_t size)
 {
 	static const char *const neutral[] = { "value", "prod", "production", "dev", "development", "staging", "stage", "live", "base", "b",
@@ -132,7 +141,7 @@ enum secret_kind secret_name_kind(const char *name, size_t size)
 		enum secret_kind kind = word_kind(&w, i);
 
 		if (kind != SECRET_NONE)
-			return unknown ? SECRET_STRICT : kind;
+			return is_public(&w, i) ? SECRET_NONE : unknown ? SECRET_STRICT : kind;
 		if (is_one_of(w.word[i], about_words))
 			return SECRET_NONE;
 		unknown = unknown || (*w.word[i] && !is_one_of(w.word[i], neutral));
@@ -237,12 +246,12 @@ static bool is_weak(const char *value, size_t size)
 					     "default", "none", "null", "undefined", "string", "value", "some", "admin", "root", "hello",
 					     "postgres", "mysql", "redis", "mongo", "rabbit", "guest", "local", "develop", "correct-horse",
 					     "correcthorse", "user", "swordfish", "opensesame", "open sesame", NULL };
+	/* Long enough that chance does not make them: what says of itself that it is a secret is a name. */
+	static const char *const names[] = { "password", "passwd", "secret", "token", "credential", "privatekey", "apikey", NULL };
 	char lower[VALUE_MAX + 1];
 
-	if (size > 24)
-		return false;
 	lower_copy(value, size, lower);
-	return contains_word(lower, words);
+	return contains_word(lower, size > 24 ? names : words);
 }
 
 /* Where the secret is, or would be computed, or stands encrypted. */

@@ -385,6 +385,8 @@ static const struct sample harmless[] = {
 	{ "timestamp", "secret_created = \"2024-01-15T10:30:00.123456Z\"\n" },
 	{ "prose", "The password must have 8 characters; the token: see section 3.2.1a.\n" },
 	{ "markdown", "| `API_KEY` | string | required, e.g. from https://example.com/keys-2024 |\n" },
+	{ "type name", "PRpcHttpTransportCredentials2 = ^TRpcHttpTransportCredentials2W;\nkey_type: Ed25519PrivateKey2\n" },
+	{ "public key token", "PublicKeyToken={h16}\n" },
 	{ "comparison", "if (token === 'Bearer') { next(); }\n" },
 	{ "type", "password: Optional[str] = None\n" },
 	{ "struct tag", "Password string `json:\"password,omitempty\" validate:\"min=8,max=64\"`\n" },
