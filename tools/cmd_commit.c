@@ -6,6 +6,7 @@
 #include "tools/attach.h"
 #include "tools/change_text.h"
 #include "tools/command.h"
+#include "tools/commit_git.h"
 #include "tools/confirm.h"
 #include "tools/exit.h"
 #include "tools/output.h"
@@ -25,11 +26,13 @@ struct commit {
 	GPtrArray *changes;
 	char *digest;
 	struct apply_result result;
+	struct commit_git git;
 };
 typedef struct commit commit_t; /* for g_auto() only */
 
 static void commit_clear(struct commit *c)
 {
+	commit_git_clear(&c->git);
 	apply_result_clear(&c->result);
 	g_clear_pointer(&c->changes, g_ptr_array_unref);
 	g_clear_pointer(&c->from, tree_close);
@@ -144,6 +147,7 @@ static void print_result(const struct commit *c)
 
 static void print_json(const struct commit *c)
 {
+	GPtrArray *notes = c->git.branch ? c->git.result.notes : c->result.notes;
 	const char *none[] = { NULL };
 	GVariantBuilder b;
 
@@ -154,14 +158,39 @@ static void print_json(const struct commit *c)
 	json_add_bool(&b, "dry_run", c->dry_run);
 	json_add_string(&b, "id", c->result.id);
 	json_add_string(&b, "digest", c->digest);
+	if (c->git.branch) {
+		json_add_string(&b, "git_branch", c->git.result.ref);
+		json_add_string(&b, "git_commit", c->git.result.id);
+	}
 	json_add_int(&b, "written", (int64_t)c->result.written);
 	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
 	json_add(&b, "changes", changes_json(c->changes));
 	json_add(&b, "summary", changes_summary_json(c->changes));
 	json_add(&b, "notes",
-		 c->result.notes ? g_variant_new_strv((const char *const *)c->result.notes->pdata, c->result.notes->len)
-				 : g_variant_new_strv(none, 0));
+		 notes ? g_variant_new_strv((const char *const *)notes->pdata, notes->len) : g_variant_new_strv(none, 0));
 	json_print(stdout, g_variant_builder_end(&b));
+}
+
+/* The changes go to git, the workspace stays as it is: so there can be no conflict with it. */
+static bool to_git(struct commit *c, GError **error)
+{
+	if (c->git.patch && c->dry_run) {
+		output_note("nothing was written (--dry-run)");
+		return true;
+	}
+	if (c->git.patch)
+		return commit_git_write_patch(&c->git, c->from, c->to, c->changes, error);
+	if (!c->json)
+		print_summary(c);
+	if (!c->dry_run && !confirm("Make this git commit?", c->yes, error))
+		return false;
+	if (!commit_git_make(&c->git, c->attached, c->from, c->to, c->changes, c->dry_run, error))
+		return false;
+	if (c->dry_run)
+		print_result(c);
+	else if (!c->json)
+		commit_git_print(&c->git);
+	return true;
 }
 
 static bool do_commit(struct commit *c, GError **error)
@@ -173,6 +202,8 @@ static bool do_commit(struct commit *c, GError **error)
 			printf("%s: nothing to commit\n", c->attached->sandbox->name);
 		return true;
 	}
+	if (c->git.branch || c->git.patch)
+		return to_git(c, error);
 	if (!check_conflicts(c, error))
 		return false;
 	if (!c->json)
@@ -196,6 +227,13 @@ int cmd_commit(struct invocation *inv, GError **error)
 		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
 		  "A human has reviewed the changes; there is no gate yet that would ask for it, so it changes nothing",
 		  NULL },
+		{ "git", 0, 0, G_OPTION_ARG_STRING, &c.git.branch,
+		  "Make a git commit on this branch instead of writing into the workspace", "BRANCH" },
+		{ "message", 'm', 0, G_OPTION_ARG_STRING, &c.git.message, "With --git: the message", "MESSAGE" },
+		{ "author", 0, 0, G_OPTION_ARG_STRING, &c.git.author, "With --git: 'Name <address>'", "AUTHOR" },
+		{ "signoff", 's', 0, G_OPTION_ARG_NONE, &c.git.sign_off, "With --git: add a Signed-off-by line", NULL },
+		{ "patch", 0, 0, G_OPTION_ARG_FILENAME, &c.git.patch,
+		  "Write a patch to this file (- for standard output) instead of into the workspace", "FILE" },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
@@ -212,6 +250,8 @@ int cmd_commit(struct invocation *inv, GError **error)
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;
 	c.json = inv->json;
+	if (!commit_git_check(&c.git, error))
+		return EXIT_DONE;
 	if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
 		print_json(&c);
 	return EXIT_DONE;
