@@ -76,6 +76,7 @@ static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	g_variant_dict_insert(&d, "epoch", "x", epoch);
 	g_variant_dict_insert(&d, "names", "t", names);
 	g_variant_dict_insert(&d, "nodes", "t", counters.nodes);
+	g_variant_dict_insert(&d, "watches-full", "b", counters.watches_full);
 	g_variant_dict_insert_value(&d, "messages", message_counts());
 	return g_variant_dict_end(&d);
 }

@@ -7,7 +7,7 @@
 #include "fs/fuse_device.h"
 #include "fs/overlay.h"
 
-/* The kernel may keep what only we can change; the rest it asks for again after this long, in seconds. */
+/* The kernel may keep what can't change without our telling it; the rest it asks for again after this long, in seconds. */
 #define TIMEOUT_OURS (365.0 * 24 * 3600)
 #define TIMEOUT_OUTSIDE 1.0
 
@@ -30,7 +30,7 @@ static struct caller req_caller(fuse_req_t req)
 
 static double attr_timeout(const struct overlay_entry *e)
 {
-	return e->guarded ? 0 : e->cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE;
+	return e->guarded ? 0 : e->attr_cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE;
 }
 
 static void stat_from_attr(uint64_t ino, const struct attr *a, struct stat *ret)
@@ -45,7 +45,7 @@ static void stat_from_attr(uint64_t ino, const struct attr *a, struct stat *ret)
 static void entry_param(const struct overlay_entry *e, struct fuse_entry_param *ret)
 {
 	*ret = (struct fuse_entry_param){ .ino = e->ino, .attr_timeout = attr_timeout(e),
-					  .entry_timeout = e->guarded ? 0 : e->cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE };
+					  .entry_timeout = e->guarded ? 0 : e->name_cacheable ? TIMEOUT_OURS : TIMEOUT_OUTSIDE };
 	stat_from_attr(e->ino, &e->attr, &ret->attr);
 }
 
@@ -93,7 +93,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->want &= ~(unsigned int)(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS |
 				      FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
 	conn->want |= conn->capable & (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
-				       FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_ASYNC_READ |
+				       FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_ASYNC_READ | FUSE_CAP_EXPIRE_ONLY |
 				       FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_NO_OPENDIR_SUPPORT);
 	conn->max_write = MAX_IO;
 	conn->max_read = 0;

@@ -7,7 +7,7 @@ struct invalidator {
 	GThread *thread;
 };
 
-enum item_kind { ITEM_ENTRY, ITEM_INODE, ITEM_MARK, ITEM_STOP };
+enum item_kind { ITEM_EXPIRE, ITEM_INODE, ITEM_MARK, ITEM_STOP };
 
 struct item {
 	enum item_kind kind;
@@ -35,8 +35,8 @@ static gpointer invalidator_main(gpointer data)
 		struct item *item = g_async_queue_pop(i->queue);
 		enum item_kind kind = item->kind;
 
-		if (kind == ITEM_ENTRY) {
-			i->watcher.inval_entry(item->ino, item->name, i->watcher.user);
+		if (kind == ITEM_EXPIRE) {
+			i->watcher.expire_entry(item->ino, item->name, i->watcher.user);
 		} else if (kind == ITEM_INODE) {
 			i->watcher.inval_inode(item->ino, item->data, i->watcher.user);
 		} else if (kind == ITEM_MARK) {
@@ -76,10 +76,10 @@ void invalidator_free(struct invalidator *i)
 	g_free(i);
 }
 
-void invalidator_entry(struct invalidator *i, uint64_t parent, const char *name)
+void invalidator_expire(struct invalidator *i, uint64_t parent, const char *name)
 {
 	if (i)
-		invalidator_push(i, (struct item){ .kind = ITEM_ENTRY, .ino = parent, .name = g_strdup(name) });
+		invalidator_push(i, (struct item){ .kind = ITEM_EXPIRE, .ino = parent, .name = g_strdup(name) });
 }
 
 void invalidator_inode(struct invalidator *i, uint64_t ino, bool data)

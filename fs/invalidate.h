@@ -14,7 +14,7 @@ struct invalidator;
 
 struct invalidator *invalidator_new(const struct overlay_watcher *w);
 void invalidator_free(struct invalidator *i); /* drops what is still queued */
-void invalidator_entry(struct invalidator *i, uint64_t parent, const char *name);
+void invalidator_expire(struct invalidator *i, uint64_t parent, const char *name);
 void invalidator_inode(struct invalidator *i, uint64_t ino, bool data);
 /* invalidator_drain() - returns when everything queued before was told. Not from a thread that serves requests. */
 void invalidator_drain(struct invalidator *i);

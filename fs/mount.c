@@ -161,9 +161,13 @@ static void service_ready(void *user)
 	service_report(user, NULL);
 }
 
-static void inval_entry(uint64_t parent, const char *name, void *user)
+static void expire_entry(uint64_t parent, const char *name, void *user)
 {
-	fuse_lowlevel_notify_inval_entry(((struct service *)user)->session, parent, name, strlen(name));
+	struct fuse_session *session = ((struct service *)user)->session;
+
+	/* A kernel before 6.2 can only drop it. */
+	if (fuse_lowlevel_notify_expire_entry(session, parent, name, strlen(name), FUSE_LL_EXPIRE_ONLY) == -ENOSYS)
+		fuse_lowlevel_notify_inval_entry(session, parent, name, strlen(name));
 }
 
 /* Offset -1: the attributes alone. */
@@ -256,7 +260,7 @@ static gpointer checkpoint_main(gpointer data)
 
 static bool service_start(struct service *s, GError **error)
 {
-	struct overlay_watcher watcher = { .inval_entry = inval_entry, .inval_inode = inval_inode, .user = s };
+	struct overlay_watcher watcher = { .expire_entry = expire_entry, .inval_inode = inval_inode, .user = s };
 	bool ok = service_open(s, error);
 
 	if (!ok)

@@ -7,6 +7,8 @@
 
 struct node_table {
 	GHashTable *by_ino;
+	void (*gone)(struct node *n, void *user);
+	void *user;
 };
 
 static void dentry_free(gpointer data)
@@ -32,10 +34,12 @@ static void node_destroy(gpointer data)
 	node_free(data);
 }
 
-struct node_table *node_table_new(void)
+struct node_table *node_table_new(void (*gone)(struct node *n, void *user), void *user)
 {
 	struct node_table *t = g_new0(struct node_table, 1);
 
+	t->gone = gone;
+	t->user = user;
 	/* The key lives in the node. */
 	t->by_ino = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, node_destroy);
 	return t;
@@ -76,6 +80,13 @@ void node_foreach(struct node_table *t, void (*fn)(struct node *n, void *user), 
 		fn(n, user);
 }
 
+static void node_remove(struct node_table *t, struct node *n)
+{
+	if (t->gone)
+		t->gone(n, t->user);
+	g_hash_table_remove(t->by_ino, &n->ino);
+}
+
 static bool node_is_held(const struct node *n)
 {
 	if (n->ino == ROOT_INO || n->lookups > 0 || (n->children && g_hash_table_size(n->children) > 0))
@@ -106,7 +117,7 @@ static void node_unload(struct node_table *t, struct node *n)
 		struct dentry *d = value;
 
 		if (d->node)
-			g_hash_table_remove(t->by_ino, &d->node->ino);
+			node_remove(t, d->node);
 	}
 	g_clear_pointer(&n->children, g_hash_table_unref);
 	n->rows_loaded = false;
@@ -124,7 +135,7 @@ void node_release(struct node_table *t, struct node *n)
 			parent = n->names->parent;
 			dentry_remove(n->names);
 		}
-		g_hash_table_remove(t->by_ino, &n->ino);
+		node_remove(t, n);
 		n = parent;
 	}
 }

@@ -69,7 +69,8 @@ struct node {
 
 struct node_table;
 
-struct node_table *node_table_new(void);
+/* node_table_new() - @gone is called for each node right before it is freed. */
+struct node_table *node_table_new(void (*gone)(struct node *n, void *user), void *user);
 void node_table_free(struct node_table *t); /* with all nodes */
 /* node_find() - NULL when the number is not known. */
 struct node *node_find(struct node_table *t, uint64_t ino);

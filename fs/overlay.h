@@ -36,13 +36,15 @@ struct caller {
 struct overlay_entry {
 	uint64_t ino; /* 0 = no such name (a negative answer that may be cached) */
 	struct attr attr;
-	bool cacheable; /* nothing can change it without overlay_watcher hearing of it */
-	bool guarded;   /* its attributes must be asked for each time: see overlay_getattr() */
+	/* Nothing can change it without overlay_watcher hearing of it: what the name stands for, and the attributes. */
+	bool name_cacheable;
+	bool attr_cacheable;
+	bool guarded; /* both must be asked for each time: see overlay_getattr() */
 };
 
 /* What the kernel has to forget. Called without locks, from a thread that serves no request. */
 struct overlay_watcher {
-	void (*inval_entry)(uint64_t parent, const char *name, void *user);
+	void (*expire_entry)(uint64_t parent, const char *name, void *user); /* the next use asks again; who is in there stays */
 	void (*inval_inode)(uint64_t ino, bool data, void *user);
 	void *user;
 };
@@ -52,7 +54,10 @@ struct overlay_watcher {
 /* overlay_new() - takes @store, @lower and @policy. */
 struct overlay *overlay_new(struct store *store, struct lower *lower, struct policy *policy);
 void overlay_free(struct overlay *o);
-/* overlay_watch() - from now on @w (copied) hears of changes. Starts the thread that calls it. */
+/*
+ * overlay_watch() - from now on @w (copied) hears of changes: those of rollbacks and commits, and those that the owner makes in the
+ * workspace, whose directories are watched as they are shown. Starts the threads for it.
+ */
 void overlay_watch(struct overlay *o, const struct overlay_watcher *w);
 
 /* overlay_drain() - returns when the kernel has been told of every change made before. Not from a thread that serves requests. */
@@ -141,5 +146,6 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths);
 /* For status: requests served and objects known. */
 struct overlay_counters {
 	uint64_t nodes;
+	bool watches_full; /* some directories are checked once a second instead of being watched */
 };
 void overlay_counters(struct overlay *o, struct overlay_counters *ret);

@@ -10,6 +10,8 @@
 /* Numbers of workspace objects whose own inode number is taken, or that lie on another file system, begin here. */
 #define FIRST_ALIAS_INO (UINT64_C(1) << 61)
 
+static void overlay_outside_change(uint64_t ino, const char *name, enum watch_event event, void *user);
+
 struct undo {
 	struct node *node;
 	struct node_row row;
@@ -22,6 +24,12 @@ struct undo {
 
 /* Life */
 
+static void node_gone(struct node *n, void *user)
+{
+	if (n->watched)
+		watch_remove(((struct overlay *)user)->watch, n->ino);
+}
+
 struct overlay *overlay_new(struct store *store, struct lower *lower, struct policy *policy)
 {
 	struct overlay *o = g_new0(struct overlay, 1);
@@ -33,7 +41,7 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 	o->store = store;
 	o->lower = lower;
 	o->policy = policy;
-	o->nodes = node_table_new();
+	o->nodes = node_table_new(node_gone, o);
 	o->undo = g_array_new(FALSE, TRUE, sizeof(struct undo));
 	root = node_add(o->nodes, ROOT_INO);
 	root->row.ino = ROOT_INO;
@@ -52,6 +60,8 @@ void overlay_free(struct overlay *o)
 {
 	if (!o)
 		return;
+	watch_free(o->watch);
+	o->watch = NULL;
 	invalidator_free(o->invalidator);
 	g_queue_clear(&o->open_contents);
 	node_table_free(o->nodes);
@@ -66,6 +76,7 @@ void overlay_free(struct overlay *o)
 void overlay_watch(struct overlay *o, const struct overlay_watcher *w)
 {
 	o->invalidator = invalidator_new(w);
+	o->watch = watch_new(o->lower, overlay_outside_change, o);
 }
 
 void overlay_drain(struct overlay *o)
@@ -102,6 +113,7 @@ void overlay_counters(struct overlay *o, struct overlay_counters *ret)
 {
 	overlay_lock(o);
 	ret->nodes = node_table_size(o->nodes);
+	ret->watches_full = watch_is_full(o->watch);
 	overlay_unlock(o);
 }
 
@@ -451,6 +463,7 @@ int overlay_child(struct overlay *o, struct node *dir, const char *name, struct 
 	struct fingerprint print;
 	int r = overlay_load(o, dir);
 
+	dir_watch(o, dir);
 	*ret = (struct child){ .dentry = r == 0 ? dentry_find(dir, name) : NULL };
 	if (r < 0)
 		return r;
@@ -468,6 +481,90 @@ int overlay_child(struct overlay *o, struct node *dir, const char *name, struct 
 
 /* Showing */
 
+bool dir_watch(struct overlay *o, struct node *n)
+{
+	g_autofree char *path = NULL;
+
+	if (n->watched || !n->is_lower || !o->watch)
+		return n->watched;
+	path = node_lower_path(n);
+	n->watched = path && watch_add(o->watch, n->ino, path);
+	return n->watched;
+}
+
+bool dentry_is_watched(const struct dentry *d)
+{
+	g_autofree char *dir = NULL, *path = NULL;
+
+	if (!d->parent->watched)
+		return false;
+	if (!d->node || !d->node->origin)
+		return true;
+	/* It shows a workspace object: the one at this place of the directory, which is watched, or one moved here from elsewhere? */
+	dir = node_lower_path(d->parent);
+	path = dir ? path_join(dir, d->name) : NULL;
+	return g_strcmp0(path, d->node->origin) == 0;
+}
+
+/*
+ * The owner changed something. What is forgotten is only what the kernel may have cached; the next lookup sees what is there. A name is
+ * expired before its attributes are dropped: that waits for a lookup in flight, whose answer may be older than the change.
+ */
+static void outside_change(struct overlay *o, struct node *dir, const char *name, enum watch_event event)
+{
+	struct dentry *d = name ? dentry_find(dir, name) : NULL;
+
+	switch (event) {
+	case WATCH_NAME:
+		if (d && d->born > 0 && (!d->node || !node_follows(d->node)))
+			return; /* ours; the change is for the commit to find */
+		invalidator_expire(o->invalidator, dir->ino, name);
+		invalidator_inode(o->invalidator, dir->ino, true);
+		break;
+	case WATCH_DATA:
+	case WATCH_ATTR:
+		invalidator_expire(o->invalidator, dir->ino, name);
+		if (d && d->node)
+			invalidator_inode(o->invalidator, d->node->ino, event == WATCH_DATA && node_follows(d->node));
+		break;
+	case WATCH_GONE:
+		dir->watched = false;
+		for (d = dir->names; d; d = d->next_of_node)
+			invalidator_expire(o->invalidator, d->parent->ino, d->name);
+		invalidator_inode(o->invalidator, dir->ino, true);
+		break;
+	case WATCH_SELF:
+	case WATCH_OVERFLOW:
+		invalidator_inode(o->invalidator, dir->ino, false);
+	}
+}
+
+static void forget_all_of(struct node *n, void *user)
+{
+	struct overlay *o = user;
+
+	for (struct dentry *d = n->names; d; d = d->next_of_node)
+		invalidator_expire(o->invalidator, d->parent->ino, d->name);
+	if (n->lookups > 0)
+		invalidator_inode(o->invalidator, n->ino, node_follows(n));
+}
+
+static void overlay_outside_change(uint64_t ino, const char *name, enum watch_event event, void *user)
+{
+	struct overlay *o = user;
+	struct node *dir;
+
+	overlay_lock(o);
+	if (event == WATCH_OVERFLOW) {
+		node_foreach(o->nodes, forget_all_of, o);
+	} else {
+		dir = node_find(o->nodes, ino);
+		if (dir)
+			outside_change(o, dir, name, event);
+	}
+	overlay_unlock(o);
+}
+
 bool node_follows(const struct node *n)
 {
 	if (!n->is_lower)
@@ -481,6 +578,8 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 	struct fingerprint print;
 	int r = -ENOENT;
 
+	if (node_is_dir(n))
+		dir_watch(o, n);
 	if (node_follows(n)) {
 		path = node_lower_path(n);
 		r = path ? lower_stat(o->lower, path, &print) : -ESTALE;
@@ -528,7 +627,8 @@ int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
 	attr_of_dir(n, &a);
 	guard_attr(&n->verdict, &a);
 	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
-	ret->cacheable = !node_follows(n);
+	ret->attr_cacheable = node_is_dir(n) ? !n->is_lower || n->watched :
+					       !node_follows(n) || (n->names && dentry_is_watched(n->names) && a.nlink <= 1);
 	ret->guarded = n->verdict.action >= ACTION_DENY;
 	return 0;
 }

@@ -88,6 +88,7 @@ static int listing_new(struct overlay *o, struct node *dir, struct listing **ret
 	gpointer value;
 	int r = overlay_load(o, dir);
 
+	dir_watch(o, dir);
 	if (r == 0 && lower_dir)
 		r = lower_list(o->lower, lower_dir, &names);
 	if (r < 0 && !(r == -ENOENT && dir->row.born > 0))
@@ -172,7 +173,7 @@ static int give_entry(struct overlay *o, struct node *dir, const struct listed *
 			return 0;
 		if (r < 0)
 			return r;
-		e.cacheable = e.cacheable && c.dentry->born > 0;
+		e.name_cacheable = name_is_cacheable(dir, &c);
 	}
 	*full = !fn(l->name, &e, l->hash, user);
 	if (plus && !*full)

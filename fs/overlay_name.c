@@ -67,6 +67,16 @@ static int node_touch_ctime(struct overlay *o, struct node *n)
 
 /* Lookup */
 
+bool name_is_cacheable(const struct node *dir, const struct child *c)
+{
+	if (!dir->is_lower)
+		return true;
+	if (!c->dentry || c->dentry->born == 0)
+		return dir->watched;
+	/* A row: ours, unless it shows a workspace object that its owner may take away. */
+	return !c->dentry->node || !node_follows(c->dentry->node) || node_is_dir(c->dentry->node) || dentry_is_watched(c->dentry);
+}
+
 int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct overlay_entry *ret)
 {
 	struct child c = { 0 };
@@ -79,7 +89,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 		goto out;
 	if (c.node && guard_is_hidden(&c.node->verdict))
 		c.node = NULL;
-	*ret = (struct overlay_entry){ .cacheable = !dir->is_lower || (c.dentry && !c.dentry->node) };
+	*ret = (struct overlay_entry){ .name_cacheable = name_is_cacheable(dir, &c) };
 	/* In a denied directory only what is allowed again, and the way to it, can be told from what is not there. */
 	if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))
 		r = -EACCES;
@@ -87,8 +97,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 		r = node_entry(o, c.node, ret);
 	if (c.node && r == 0) {
 		c.node->lookups++;
-		/* The name itself can change outside as long as it has no row. */
-		ret->cacheable = ret->cacheable && c.dentry->born > 0;
+		ret->name_cacheable = name_is_cacheable(dir, &c);
 	} else if (c.node) {
 		node_release(o->nodes, c.node);
 	}
@@ -198,6 +207,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		n->lookups = 1;
 		dentry_place(dir, name, n, &name_row);
 		r = node_entry(o, n, ret);
+		ret->name_cacheable = true;
 	}
 	overlay_unlock(o);
 	return r;
@@ -281,6 +291,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0) {
 		dentry_place(dir, name, n, &row);
 		r = node_entry(o, n, ret);
+		ret->name_cacheable = !node_follows(n);
 	}
 	if (r == 0)
 		n->lookups++;

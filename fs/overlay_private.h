@@ -13,6 +13,7 @@
 #include "fs/invalidate.h"
 #include "fs/node.h"
 #include "fs/overlay.h"
+#include "fs/watch.h"
 #include "snapshot/tree.h"
 
 struct overlay {
@@ -22,6 +23,7 @@ struct overlay {
 	struct policy *policy;
 	struct node_table *nodes;
 	struct invalidator *invalidator; /* NULL until overlay_watch() */
+	struct watch *watch;             /* the same; and where inotify gives nothing */
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
 };
@@ -51,6 +53,8 @@ struct child {
 };
 /* overlay_child() - what @name in @dir is now; loads rows and looks into the workspace. */
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret);
+/* name_is_cacheable() - what @c says of its name in @dir, positive or negative, can't change unheard. */
+bool name_is_cacheable(const struct node *dir, const struct child *c);
 /* overlay_load() - all rows of a directory are in memory after it. */
 int overlay_load(struct overlay *o, struct node *dir);
 /* overlay_lower_has() - whether the workspace has @name in the directory that shows through @dir. */
@@ -62,6 +66,10 @@ int node_load_row(struct overlay *o, struct node *n, const struct node_row *row)
 
 /* overlay_core.c: showing */
 
+/* dir_watch() - has the workspace directory that @n shows watched from now on, before it is looked at. True when it is. */
+bool dir_watch(struct overlay *o, struct node *n);
+/* dentry_is_watched() - whether the owner can't change what is under this name unheard. */
+bool dentry_is_watched(const struct dentry *d);
 /* node_follows() - bytes (files), entries and attributes (directories) or target (symlinks) are the workspace's. */
 bool node_follows(const struct node *n);
 /* node_attr() - the attributes before the rules; -ESTALE when the workspace object is gone. */

@@ -131,7 +131,7 @@ int overlay_resync(struct overlay *o, const struct changed_rows *c)
 			node_update_verdicts(o, d->node);
 		if (dir)
 			g_clear_pointer(&dir->listing, listing_free);
-		invalidator_entry(o->invalidator, name->parent, name->name);
+		invalidator_expire(o->invalidator, name->parent, name->name);
 		invalidator_inode(o->invalidator, name->parent, true);
 	}
 	for (guint i = 0; i < c->nodes->len; i++) {

@@ -284,6 +284,32 @@ static int check_writable(const struct apply_job *job, GError **error)
 	return 0;
 }
 
+/* A step met something else than the plan had seen: says what, as well as it can still be told. */
+static void step_conflict(struct commit *c, const struct step *s, GPtrArray *conflicts)
+{
+	bool from = s->kind == STEP_MOVE || s->kind == STEP_LINK;
+	const struct attr *after = s->staged.attr.mode ? &s->staged.attr : NULL;
+	struct fingerprint now = { 0 };
+	const char *path = s->path;
+	enum conflict_kind kind;
+	int r = place_stat(c->stepper.root, path, &now);
+
+	if (r == 0 && from && now.attr.mode == 0) {
+		path = s->from;
+		r = place_stat(c->stepper.root, path, &now);
+		from = false;
+	}
+	if (r < 0)
+		kind = CONFLICT_PARENT;
+	else if (from || s->before.attr.mode == 0)
+		kind = CONFLICT_EXISTS;
+	else if (now.attr.mode == 0)
+		kind = CONFLICT_MISSING;
+	else
+		kind = (now.attr.mode & S_IFMT) == (s->before.attr.mode & S_IFMT) ? CONFLICT_CONTENT : CONFLICT_TYPE;
+	conflict_add(conflicts, path, kind, s->before.attr.mode ? &s->before : NULL, &now, after);
+}
+
 /* What the plan saw is still so; the last look before the journal. */
 static int expect_all(struct commit *c, const struct journal *j, GPtrArray *conflicts, GError **error)
 {
@@ -292,7 +318,7 @@ static int expect_all(struct commit *c, const struct journal *j, GPtrArray *conf
 		int r = step_expect(&c->stepper, s);
 
 		if (r == -ESTALE)
-			conflict_add(conflicts, s->path, CONFLICT_CONTENT, &s->before, NULL, NULL);
+			step_conflict(c, s, conflicts);
 		else if (r < 0)
 			return explain(error, r, "cannot look at", s->path);
 	}
@@ -318,7 +344,7 @@ static int run(struct commit *c, struct journal *j, const struct apply_job *job,
 		return explain(error, r, "everything is written, but the journal could not be ended; run the command again", NULL);
 	}
 	if (r == -ESTALE)
-		conflict_add(conflicts, failed->path, CONFLICT_CONTENT, &failed->before, NULL, NULL);
+		step_conflict(c, failed, conflicts);
 	else
 		explain(error, r, "nothing was changed: cannot write", failed ? failed->path : NULL);
 	return back_out(c, j, error) < 0 || r != -ESTALE ? r : 0;

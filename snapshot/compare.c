@@ -37,11 +37,9 @@ static bool sides_show_same_lower(struct side a, struct side b)
 
 bool sides_same_directory(struct side a, struct side b)
 {
-	bool same_row = a.entry->ino == b.entry->ino;
-
 	if (sides_show_same_lower(a, b))
-		return same_row || !a.entry->ino || !b.entry->ino;
-	return sides_share(a, b) && same_row && a.entry->ino && !a.entry->lower && !b.entry->lower;
+		return true;
+	return sides_share(a, b) && a.entry->ino && a.entry->ino == b.entry->ino && !a.entry->lower && !b.entry->lower;
 }
 
 bool sides_known_equal(struct side a, struct side b)

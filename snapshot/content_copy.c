@@ -13,8 +13,8 @@
 /*
  * Making a content from something that must stay as it is: a workspace file, or a content of an older epoch.
  *
- * A content never reflinks another one: XFS and btrfs first write out all dirty pages of the source, which for a large file that was just
- * changed takes as long as the file is large. A base costs nothing until a page is written.
+ * A content never reflinks another one: XFS and btrfs first write out all dirty pages of the source, which for a large
+ * file that was just changed takes as long as the file is large. A base costs nothing until a page is written.
  */
 
 #define COPY_STEP (128 * 1024)
@@ -63,7 +63,6 @@ static int content_new_object(struct store *s, struct lower *lower, uint64_t siz
 	if (r == 0)
 		r = object_create(store_objects_fd(s), c->id, &c->object);
 	if (r == 0) {
-		c->pages_checked = true;
 		r = object_truncate(c->object, size);
 		if (r < 0)
 			object_remove(store_objects_fd(s), c->id);
@@ -82,8 +81,9 @@ static int object_from_lower(struct content *c, int fd, struct origin *o, const 
 	if (content_limits.reflink && ioctl(c->object->fd, FICLONE, fd) == 0)
 		return object_truncate(c->object, size);
 	/*
-	 * The base stays the base of a whole copy too: nothing is read from it, unless a power cut comes before the copy is on the
-	 * disk. Without that each copy would have to be synced, or bytes that were safe in the workspace could turn into zeros.
+	 * The base stays the base of a whole copy too: nothing is read from it, unless a power cut comes before the
+	 * copy is on the disk. Without that each copy would have to be synced, or bytes that were safe in the workspace
+	 * could turn into zeros.
 	 */
 	r = content_put_base(c, 0, o, size);
 	if (r == 0 && bytes)
@@ -160,29 +160,18 @@ static int copy_range(struct content *from, struct content *to, uint64_t offset,
 	return r;
 }
 
-/* The pages of [0, size) that any content from @top down to, not with, @bottom has itself; @to has them from now on. */
-static int copy_pages(struct content *top, const struct content *bottom, struct content *to, uint64_t size)
+/* Copies the pages of [0, size) that are in @pages. */
+static int copy_pages(struct content *from, struct content *to, const struct page_map *pages, uint64_t size)
 {
 	uint64_t page = 0, end = page_end_of(size);
 	int r = 0;
 
 	while (r == 0 && page < end) {
-		uint64_t run = end - page;
-		bool any = false;
+		bool has;
+		uint64_t run = page_map_run(pages, page, end, &has);
 
-		for (struct content *c = top; r == 0 && c != bottom; c = c->base) {
-			struct page_map *pages;
-			bool has;
-
-			r = content_get_pages(c, &pages);
-			if (r == 0)
-				run = MIN(run, page_map_run(pages, page, end, &has));
-			any |= r == 0 && has;
-		}
-		if (r == 0 && any)
-			r = copy_range(top, to, page * PAGE_BYTES, MIN((page + run) * PAGE_BYTES, to->size));
-		if (r == 0 && any)
-			r = content_pages_add(to, page, page + run);
+		if (has)
+			r = copy_range(from, to, page * PAGE_BYTES, MIN((page + run) * PAGE_BYTES, to->size));
 		page += run;
 	}
 	return r;
@@ -209,28 +198,61 @@ static int copy_data(struct content *from, struct content *to, uint64_t offset, 
 }
 
 /*
- * A successor that stands directly on the bottom of a chain that has become long: it gets the pages that were written on the way, so
- * this costs what was changed, not what is there.
+ * Chains. Each epoch in which a large file is written adds a content to the chain of its bases, which every read has to
+ * go through. So from some length on a new content takes over the pages of those at the top, down to one that is left
+ * as its base because it holds too much to be copied while a write waits; only a chain of many such contents is merged
+ * whole. Either way it costs what was written since, not what is there.
  */
-static int content_fork_flat(struct content *top, struct content *c)
-{
-	struct content *bottom = top, *end = NULL;
-	uint64_t shown = c->size;
-	int r;
+struct merge {
+	struct content *base;    /* NULL: the workspace file at the bottom */
+	const struct content *last; /* the lowest one merged */
+	uint64_t shown;          /* bytes of the base that show through all of those merged */
+};
 
-	for (; content_base(bottom); bottom = bottom->base)
-		shown = MIN(shown, bottom->base_size);
-	if (bottom->base_size > 0 && bottom->origin.id)
-		shown = MIN(shown, bottom->base_size);
-	else
-		end = bottom;
-	r = end ? content_open(c->store, c->lower, bottom->id, &c->base) : 0;
+/* False when it would not pay. */
+static bool merge_plan(struct content *top, uint64_t size, unsigned depth, struct merge *ret)
+{
+	uint64_t copied = 0, shown = size;
+	unsigned merged = 0;
+
+	for (struct content *c = top; c; c = content_base(c)) {
+		uint64_t own = page_map_count(c->pages, page_end_of(c->base_size)) * PAGE_BYTES;
+
+		own += shown - MIN(shown, c->base_size); /* beyond the base, data may be anywhere */
+		if (c->base_size == 0 ||
+		    (copied + own > content_limits.merge_max && depth < content_limits.depth_full)) {
+			ret->base = c;
+			break;
+		}
+		copied += own;
+		shown = MIN(shown, c->base_size);
+		ret->base = NULL;
+		ret->last = c;
+		merged++;
+	}
+	ret->shown = shown;
+	return merged >= content_limits.depth_max / 2;
+}
+
+static int content_fork_merged(struct content *top, const struct merge *m, struct content *c)
+{
+	g_autoptr(page_map_t) pages = page_map_new();
+	int r = 0;
+
+	for (struct content *from = top; r == 0 && from && from != m->base; from = content_base(from)) {
+		r = content_settle_pages(from, 0, UINT64_MAX);
+		page_map_add(pages, from->pages);
+	}
+	if (r == 0 && m->base)
+		r = content_open(c->store, c->lower, m->base->id, &c->base);
 	if (r == 0)
-		r = content_put_base(c, end ? bottom->id : 0, end ? NULL : &bottom->origin, shown);
+		r = content_put_base(c, m->base ? m->base->id : 0, m->base ? NULL : &m->last->origin, m->shown);
 	if (r == 0)
-		r = copy_pages(top, end, c, shown);
+		r = copy_pages(top, c, pages, m->shown);
 	if (r == 0)
-		r = copy_data(top, c, page_end_of(shown) * PAGE_BYTES, c->size);
+		r = copy_data(top, c, page_end_of(m->shown) * PAGE_BYTES, c->size);
+	if (r == 0)
+		r = content_pages_put(c, g_steal_pointer(&pages));
 	/* What was synced before it was copied stays so. */
 	if (r == 0 && fdatasync(c->object->fd) < 0)
 		r = -errno;
@@ -247,7 +269,9 @@ static int content_fork_based(struct content *from, struct content *c)
 int content_fork(struct content *from, uint64_t keep, struct content **ret)
 {
 	uint64_t size = MIN(keep, from->size);
+	unsigned depth = content_depth(from);
 	g_autoptr(content_t) c = NULL;
+	struct merge m = { 0 };
 	int r;
 
 	if (content_is_writable(from))
@@ -260,8 +284,10 @@ int content_fork(struct content *from, uint64_t keep, struct content **ret)
 			r = content_insert(from->store, from->lower, CONTENT_INLINE, bytes, size, &c);
 	} else {
 		r = content_new_object(from->store, from->lower, size, &c);
-		if (r == 0)
-			r = content_depth(from) < content_limits.depth_max ? content_fork_based(from, c) : content_fork_flat(from, c);
+		if (r == 0 && depth >= content_limits.depth_max && merge_plan(from, size, depth, &m))
+			r = content_fork_merged(from, &m, c);
+		else if (r == 0)
+			r = content_fork_based(from, c);
 		if (r < 0 && c)
 			object_remove(store_objects_fd(c->store), c->id);
 	}

@@ -4,9 +4,9 @@
 /*
  * object - one regular file in objects/, named by the hexadecimal id of its content
  *
- * Only bytes: what they mean is in the index. The descriptor is counted, so that a sync can go on without any lock while its
- * content is closed or changed. Mode 0600; sparse. All names lie in one directory: with hashed directories (ext4, xfs, btrfs)
- * a level of sub-directories would only add inodes.
+ * Only bytes: what they mean is in the index. The descriptor is counted, so that a sync can go on without any lock
+ * while its content is closed or changed. Mode 0600; sparse. All names lie in one directory: with hashed directories
+ * (ext4, xfs, btrfs) a level of sub-directories would only add inodes.
  */
 
 #include <glib.h>
@@ -34,8 +34,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(object_t, object_unref)
 
 /* object_read() - all of @size; zeros where the file has a hole or ends. */
 int object_read(struct object *o, void *buf, size_t size, uint64_t offset);
-/* object_writev() - all of it. After an error the bytes of the range are undefined, as is the file's size up to its end. Uses up @iov. */
+/*
+ * object_writev() - all of it. After an error the bytes of the range are undefined, as is the file's size up to its
+ * end. Uses up @iov.
+ */
 int object_writev(struct object *o, struct iovec *iov, int count, uint64_t offset);
 int object_truncate(struct object *o, uint64_t size);
-/* object_zero() - zeros for [offset, offset + length), as a hole (@punch) or reserved, never beyond the end of the file. */
+/*
+ * object_zero() - zeros for [offset, offset + length), as a hole (@punch) or reserved, never beyond the end of the
+ * file.
+ */
 int object_zero(struct object *o, bool punch, uint64_t offset, uint64_t length);

@@ -9,6 +9,7 @@ struct page_map {
 
 struct chunk {
 	guint64 number;
+	bool raw;
 	uint8_t bits[CHUNK_BYTES];
 };
 
@@ -140,29 +141,60 @@ uint64_t page_map_count(const struct page_map *m, uint64_t end)
 	return count;
 }
 
-void page_map_intersect(struct page_map *m, const struct page_map *other)
+void page_map_add(struct page_map *m, const struct page_map *other)
 {
 	GHashTableIter iter;
-	struct chunk *c;
+	struct chunk *o;
 
-	g_hash_table_iter_init(&iter, m->chunks);
-	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&c)) {
-		const struct chunk *o = chunk_get(other, c->number);
+	g_hash_table_iter_init(&iter, other->chunks);
+	while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&o)) {
+		struct chunk *c = chunk_make(m, o->number);
 
 		for (unsigned i = 0; i < CHUNK_BYTES; i++)
-			c->bits[i] &= o ? o->bits[i] : 0;
+			c->bits[i] |= o->bits[i];
 	}
 }
 
-void page_map_put_chunk(struct page_map *m, uint64_t chunk, const void *bits, size_t size)
+void page_map_put_chunk(struct page_map *m, uint64_t chunk, const void *bits, size_t size, bool raw)
 {
 	struct chunk *c = chunk_make(m, chunk);
 
 	memset(c->bits, 0, CHUNK_BYTES);
 	memcpy(c->bits, bits, MIN(size, CHUNK_BYTES));
+	c->raw = raw;
 }
 
-bool page_map_chunk_with(const struct page_map *m, uint64_t chunk, uint64_t first, uint64_t end, uint8_t ret[CHUNK_BYTES])
+bool page_map_is_raw(const struct page_map *m, uint64_t chunk)
+{
+	const struct chunk *c = chunk_get(m, chunk);
+
+	return c && c->raw;
+}
+
+void page_map_settle(struct page_map *m, uint64_t chunk, const struct page_map *other)
+{
+	struct chunk *c = chunk_get(m, chunk);
+	const struct chunk *o = other ? chunk_get(other, chunk) : NULL;
+
+	for (unsigned i = 0; other && i < CHUNK_BYTES; i++)
+		c->bits[i] &= o ? o->bits[i] : 0;
+	c->raw = false;
+}
+
+int page_map_foreach(const struct page_map *m, page_map_fn fn, void *user)
+{
+	GHashTableIter iter;
+	struct chunk *c;
+	int r = 0;
+
+	g_hash_table_iter_init(&iter, m->chunks);
+	while (r == 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&c))
+		r = fn(c->number, c->bits, user);
+	return r;
+}
+
+bool page_map_chunk_with(const struct page_map *m, uint64_t chunk, uint64_t first, uint64_t end,
+			 uint8_t ret[CHUNK_BYTES])
 {
 	const struct chunk *c = chunk_get(m, chunk);
 	unsigned i, stop;

@@ -30,6 +30,12 @@ static bool is_absent(const struct fingerprint *p)
 	return p->attr.mode == 0;
 }
 
+/* An error of place_open() that says that the directory of the name is not there. */
+static bool is_gone(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
+}
+
 static bool is_inode(const struct fingerprint *a, const struct fingerprint *b)
 {
 	return !is_absent(a) && !is_absent(b) && a->ino == b->ino && (a->attr.mode & S_IFMT) == (b->attr.mode & S_IFMT) &&
@@ -104,8 +110,10 @@ static int stale_if(int r)
 static int take_out(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
 {
 	struct fingerprint out;
-	int r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_NOREPLACE);
+	int r;
 
+	boundary("stroke");
+	r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_NOREPLACE);
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	touch(st, want->ino);
@@ -119,8 +127,10 @@ static int take_out(struct stepper *st, const struct place *at, const char *obje
 static int exchange(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
 {
 	struct fingerprint out;
-	int r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_EXCHANGE);
+	int r;
 
+	boundary("stroke");
+	r = rename_flags(at->dirfd, at->name, st->files, object, RENAME_EXCHANGE);
 	if (r < 0)
 		return stale_if(r);
 	touch(st, want->ino);
@@ -138,6 +148,13 @@ static int exchange(struct stepper *st, const struct place *at, const char *obje
 
 /* The copying forms. @object in files/ is only read. */
 
+static int drop_temporary(const struct place *at, const struct object_names *n)
+{
+	if (unlinkat(at->dirfd, n->temporary, 0) < 0 && (errno != EISDIR || unlinkat(at->dirfd, n->temporary, AT_REMOVEDIR) < 0))
+		return errno == ENOENT ? 0 : -errno;
+	return 0;
+}
+
 static int place_new_copy(struct stepper *st, const struct step *s, const struct place *at, const char *object,
 			  const struct object_names *n)
 {
@@ -150,15 +167,16 @@ static int place_over(struct stepper *st, const struct step *s, const struct pla
 	struct fingerprint out;
 	int r;
 
-	if (unlinkat(at->dirfd, n->temporary, 0) < 0 && errno != ENOENT)
-		return -errno;
+	r = drop_temporary(at, n);
+	if (r < 0)
+		return r;
 	r = stage_copy(st->files, object, at->dirfd, n->temporary, NULL, s->path, st->notes);
 	if (r < 0)
 		return r;
 	boundary("temporary in place");
 	if (want_dir_empty && S_ISDIR(want->attr.mode) && unlinkat(at->dirfd, at->name, AT_REMOVEDIR) < 0) {
 		r = errno == ENOTEMPTY || errno == EEXIST ? -ESTALE : -errno;
-		unlinkat(at->dirfd, n->temporary, 0);
+		drop_temporary(at, n);
 		return r;
 	}
 	if (S_ISDIR(want->attr.mode))
@@ -173,7 +191,7 @@ static int place_over(struct stepper *st, const struct step *s, const struct pla
 		r = -ESTALE;
 	}
 	boundary("temporary exchanged");
-	unlinkat(at->dirfd, n->temporary, 0);
+	drop_temporary(at, n);
 	return r == -ENOENT ? -ESTALE : r;
 }
 
@@ -238,12 +256,22 @@ static int do_from(struct stepper *st, const struct step *s, const struct place 
 		return stale_if(r);
 	if (!is_before(st, s, &source))
 		return -ESTALE;
+	boundary("stroke");
 	if (s->kind == STEP_LINK)
 		r = linkat(from.dirfd, from.name, at->dirfd, at->name, 0) < 0 ? -errno : 0;
 	else
 		r = rename_flags(from.dirfd, from.name, at->dirfd, at->name, RENAME_NOREPLACE);
 	touch(st, s->before.ino);
-	return stale_if(r);
+	if (r < 0)
+		return stale_if(r);
+	r = place_stat_at(at->dirfd, at->name, &source);
+	if (r < 0 || is_unchanged(&s->before, &source))
+		return r;
+	if (s->kind == STEP_LINK)
+		unlinkat(at->dirfd, at->name, 0);
+	else
+		rename_flags(at->dirfd, at->name, from.dirfd, from.name, RENAME_NOREPLACE);
+	return -ESTALE;
 }
 
 static int set_attr(struct stepper *st, const struct step *s, const struct place *at, const struct attr *attr, GBytes *xattrs,
@@ -270,7 +298,8 @@ static int do_delete(struct stepper *st, const struct step *s, const struct plac
 	struct object_names n;
 
 	names_init(&n, st, s);
-	if (is_absent(now))
+	/* When copying, a file that becomes a directory is deleted first: that is where this step came by before. */
+	if (is_absent(now) || (s->copied && S_ISDIR(now->attr.mode)))
 		return 0;
 	if (!is_before(st, s, now))
 		return -ESTALE;
@@ -299,12 +328,13 @@ int step_do(struct stepper *st, const struct step *s)
 	struct fingerprint now;
 	int r = place_open(st->root, s->path, &at);
 
-	if (r == -ENOENT && (s->kind == STEP_DELETE || s->kind == STEP_RMDIR))
+	/* Gone with its directory, in whose place the commit may have put something else already. */
+	if (is_gone(r) && (s->kind == STEP_DELETE || s->kind == STEP_RMDIR))
 		return 0;
 	if (r == 0)
 		r = place_stat_at(at.dirfd, at.name, &now);
 	if (r < 0)
-		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? -ESTALE : r;
+		return is_gone(r) ? -ESTALE : r;
 	switch (s->kind) {
 	case STEP_MKDIR:
 		return do_mkdir(&at, &now);
@@ -445,12 +475,12 @@ int step_undo(struct stepper *st, const struct step *s)
 	struct fingerprint now;
 	int r = place_open(st->root, s->path, &at);
 
-	if (r == -ENOENT && s->kind != STEP_DELETE && s->kind != STEP_RMDIR)
-		return 0; /* in a directory that was never made */
+	if (is_gone(r) && s->kind != STEP_DELETE && s->kind != STEP_RMDIR)
+		return 0; /* in a directory that was never made, or is undone already */
 	if (r == 0)
 		r = place_stat_at(at.dirfd, at.name, &now);
 	if (r < 0)
-		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? -ESTALE : r;
+		return is_gone(r) ? -ESTALE : r;
 	switch (s->kind) {
 	case STEP_MKDIR:
 		return undo_mkdir(st, s, &at, &now);
@@ -493,7 +523,7 @@ int step_is_done(struct stepper *st, const struct step *s)
 	names_init(&n, st, s);
 	if (r == 0)
 		r = place_stat_at(at.dirfd, at.name, &now);
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
+	if (r < 0 && !is_gone(r))
 		return r;
 	switch (s->kind) {
 	case STEP_MKDIR:
@@ -525,7 +555,7 @@ int step_clean(struct stepper *st, const struct step *s)
 	if (!s->copied || !s->number || place_open(st->root, s->path, &at) < 0)
 		return 0;
 	names_init(&n, st, s);
-	return unlinkat(at.dirfd, n.temporary, 0) < 0 && errno != ENOENT ? -errno : 0;
+	return drop_temporary(&at, &n);
 }
 
 int step_copy_old(struct stepper *st, const struct step *s)

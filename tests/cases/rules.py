@@ -489,7 +489,7 @@ def test_why_names_the_rule(t):
         check(action in out and os.path.basename(t.policy_file) in out, f'why {name}: {short(out)}')
 
 
-@case(mount=False)
+@case(mount=False, modes=('fresh',))
 def test_the_default_policy(t):
     t.seed({'.env': MARK, 'sub/.env.production': MARK, '.env.example': 'e', 'key.pem': MARK, 'id_ed25519': MARK, 'my-secret-file': MARK, 'credentials.json': MARK,
             '.npmrc': MARK, '.git/config': 'c', '.github/w.yml': 'w', '.vscode/s.json': 's', '.claude/c': 'c', 'src/f.c': 'f'})

@@ -66,7 +66,8 @@ void host_write(struct layered *l, const char *path, const void *data, size_t si
 {
 	g_autofree char *full = host_path(l, path);
 
-	g_assert_true(g_file_set_contents(full, data, size, NULL));
+	/* Nothing here needs to survive a crash, and syncing is slow. */
+	g_assert_true(g_file_set_contents_full(full, data, size, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
 	g_assert_cmpint(chmod(full, mode), ==, 0);
 }
 
@@ -79,6 +80,14 @@ void host_symlink(struct layered *l, const char *path, const char *target)
 {
 	g_autofree char *full = host_path(l, path);
 
+	g_assert_cmpint(symlink(target, full), ==, 0);
+}
+
+void host_replace(struct layered *l, const char *path, const char *target)
+{
+	g_autofree char *full = host_path(l, path);
+
+	g_assert_cmpint(unlink(full), ==, 0);
 	g_assert_cmpint(symlink(target, full), ==, 0);
 }
 
@@ -305,16 +314,27 @@ void view_remove(struct layered *l, const char *path)
 	OK(store_commit(l->store));
 }
 
-void view_rename(struct layered *l, const char *from, const char *to)
+static void move_name(struct layered *l, const char *from, const char *to, bool keep)
 {
 	struct node_row n = { 0 };
 
 	OK(store_begin(l->store));
 	make_row(l, from, &n);
-	put_name(l, from, 0);
+	if (!keep)
+		put_name(l, from, 0);
 	put_name(l, to, n.ino);
 	OK(store_commit(l->store));
 	node_row_clear(&n);
+}
+
+void view_link(struct layered *l, const char *from, const char *to)
+{
+	move_name(l, from, to, true);
+}
+
+void view_rename(struct layered *l, const char *from, const char *to)
+{
+	move_name(l, from, to, false);
 }
 
 /* Looking */

@@ -23,6 +23,7 @@ void layered_free(struct layered *l);
 void host_write(struct layered *l, const char *path, const void *data, size_t size, mode_t mode);
 void host_text(struct layered *l, const char *path, const char *text);
 void host_symlink(struct layered *l, const char *path, const char *target);
+void host_replace(struct layered *l, const char *path, const char *target); /* a file by a symlink */
 void host_mkdir(struct layered *l, const char *path);
 
 /* The view, as a sandboxed program changes it. Parents exist. */
@@ -37,6 +38,7 @@ void view_chmod(struct layered *l, const char *path, mode_t mode);
 void view_chown(struct layered *l, const char *path, uid_t id); /* also the group's */
 void view_xattr(struct layered *l, const char *path, const char *name, const char *value);
 void view_remove(struct layered *l, const char *path);
+void view_link(struct layered *l, const char *from, const char *to);
 void view_rename(struct layered *l, const char *from, const char *to);
 
 /* layered_changes() - frees itself; @from and @to as for tree_open(). */

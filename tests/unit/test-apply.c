@@ -527,6 +527,39 @@ static void test_deleted_on_both_sides(void **state)
 	assert_int_equal(host_stat(l, "d").st_mode, 0);
 }
 
+/* Deletes as the view does it: the name keeps the record of its first touch. */
+static void remove_keeping_record(struct layered *l, const char *name)
+{
+	struct name_row row = { 0 };
+
+	assert_int_equal(store_name_get(l->store, EPOCH_LIVE, ROOT_INO, name, &row), 0);
+	assert_true(row.covers != 0);
+	row.ino = 0;
+	assert_int_equal(store_begin(l->store), 0);
+	assert_int_equal(store_name_put(l->store, &row), 0);
+	assert_int_equal(store_commit(l->store), 0);
+	name_row_clear(&row);
+}
+
+static void test_own_commit_below_a_deleted_directory(void **state)
+{
+	struct layered *l = *state;
+
+	host_text(l, "d/a", "a\n");
+	host_text(l, "d/b", "b\n");
+	host_text(l, "d/m", "m\n");
+	tick();
+	view_text(l, "d/a", "agent\n");
+	view_text(l, "d/n", "agent\n");
+	view_chmod(l, "d/m", 0755);
+	tick();
+	commit_ok(l, NULL);
+	/* Those are newer than the record of d, but our own. */
+	remove_keeping_record(l, "d");
+	assert_refused(l, "");
+	assert_int_equal(host_stat(l, "d").st_mode, 0);
+}
+
 /* Races: somebody is faster, between the journal and the stroke. */
 
 static struct layered *racer;
@@ -536,7 +569,7 @@ static int race_number;
 
 static void race_hook(const char *what)
 {
-	bool now = race_at ? strcmp(what, race_at) == 0 && race_number-- == 0 : host_stat(racer, "tree-gone").st_mode == 0;
+	bool now = race_at ? strcmp(what, race_at) == 0 && race_number-- == 0 : race && host_stat(racer, "tree-gone").st_mode == 0;
 
 	if (race && now) {
 		race(racer);
@@ -547,6 +580,11 @@ static void race_hook(const char *what)
 static void race_edit(struct layered *l)
 {
 	host_text(l, "z-last", "owner\n");
+}
+
+static void race_edit_moved(struct layered *l)
+{
+	host_text(l, "single", "owner\n");
 }
 
 static void race_delete(struct layered *l)
@@ -565,7 +603,8 @@ static void race_symlink(struct layered *l)
 	host_symlink(l, "z-dir", "/tmp");
 }
 
-static void run_race(struct layered *l, void (*fn)(struct layered *l), const char *at, int number, const char *path)
+/* False when the commit was through with @path before the race. */
+static bool try_race(struct layered *l, void (*fn)(struct layered *l), const char *at, int number, const char *path)
 {
 	g_autofree char *before = NULL, *after = NULL, *gone = NULL;
 	g_autoptr(GPtrArray) conflicts = NULL;
@@ -594,8 +633,12 @@ static void run_race(struct layered *l, void (*fn)(struct layered *l), const cha
 	boundary_hook = race_hook;
 	assert_int_equal(apply_changes(&c.job, &r, &conflicts, &error), 0);
 	boundary_hook = NULL;
-	assert_null(race);
-	assert_non_null(conflicts);
+	committing_clear(&c);
+	race = NULL;
+	if (!conflicts) {
+		apply_result_clear(&r);
+		return false;
+	}
 	assert_string_equal(((struct conflict *)g_ptr_array_index(conflicts, 0))->path, path);
 	after = disk_describe(l->workspace);
 	for (char **line = g_strsplit(before, "\n", -1), **all = line;; line++) {
@@ -603,11 +646,16 @@ static void run_race(struct layered *l, void (*fn)(struct layered *l), const cha
 			g_strfreev(all);
 			break;
 		}
-		if (!g_str_has_prefix(*line, "z-") && !g_str_has_prefix(*line, "a-"))
+		if (!g_str_has_prefix(*line, "z-") && !g_str_has_prefix(*line, path))
 			assert_non_null(strstr(after, *line));
 	}
 	assert_host(l, "edit.txt", "one\n");
-	committing_clear(&c);
+	return true;
+}
+
+static void run_race(struct layered *l, void (*fn)(struct layered *l), const char *at, int number, const char *path)
+{
+	assert_true(try_race(l, fn, at, number, path));
 }
 
 static void test_race_edit(void **state)
@@ -627,6 +675,37 @@ static void test_race_symlink(void **state)
 	run_race(*state, race_symlink, "journal written", 0, "z-dir/f");
 	assert_host(*state, "z-moved/f", "base\n");
 	assert_false(g_file_test("/tmp/f", G_FILE_TEST_EXISTS));
+}
+
+/*
+ * Also in the last moment, after the path was looked at. Which stroke belongs to the path is found by trying them all: up to that one the
+ * commit is taken back, after it the owner's file is a new one. It is never lost.
+ */
+static void race_at_every_stroke(void (*fn)(struct layered *l), const char *path, const char *again)
+{
+	int refused = 0, number;
+
+	for (number = 0; number < 14; number++) {
+		struct layered *l = layered_new();
+
+		if (try_race(l, fn, "stroke", number, path)) {
+			assert_int_equal(refused, number);
+			assert_host(l, again, NULL);
+			refused++;
+		}
+		assert_host(l, path, "owner\n");
+		boundary_hook = NULL;
+		layered_free(l);
+	}
+	assert_in_range(refused, 1, number);
+}
+
+static void test_race_in_the_last_moment(void **state)
+{
+	(void)state;
+	race_at_every_stroke(race_edit_moved, "single", "dir/single");
+	race_at_every_stroke(race_delete, "a-gone", "z-new");
+	race_at_every_stroke(race_edit, "z-last", "z-new");
 }
 
 static void test_race_before_journal(void **state)
@@ -879,9 +958,11 @@ int main(void)
 		TEST(test_deleted_tree_with_owners_change),
 		TEST(test_hidden_entries_keep_their_directory),
 		TEST(test_deleted_on_both_sides),
+		TEST(test_own_commit_below_a_deleted_directory),
 		TEST(test_race_edit),
 		TEST(test_race_create),
 		TEST(test_race_symlink),
+		cmocka_unit_test(test_race_in_the_last_moment),
 		TEST(test_race_before_journal),
 		TEST(test_commit_again_after_a_race),
 		TEST(test_undo_is_the_start),

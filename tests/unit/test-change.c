@@ -4,9 +4,11 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 #include "layered.h"
 #include "snapshot/pathspec.h"
+#include "snapshot/xattr.h"
 
 static int setup(void **state)
 {
@@ -164,6 +166,23 @@ static void test_rename_is_identity(void **state)
 	expect_live(l, "D a\nD b\nM c\nA new\n");
 }
 
+static void test_rename_once(void **state)
+{
+	struct layered *l = *state;
+
+	/* Two names for one deleted one; and a deleted path that by now is something else. */
+	host_text(l, "a", "a\n");
+	host_text(l, "x", "x\n");
+	view_link(l, "a", "b");
+	view_link(l, "a", "c");
+	view_remove(l, "a");
+	view_rename(l, "x", "y");
+	view_text(l, "y", "y\n");
+	expect_live(l, "R a -> b\nA c\nR x -> y\n");
+	host_replace(l, "x", "target");
+	expect_live(l, "D x\nR a -> b\nA c\nA y\n");
+}
+
 static void test_type_changes(void **state)
 {
 	struct layered *l = *state;
@@ -249,6 +268,29 @@ static void test_pathspec_descends_where_needed(void **state)
 	assert_int_equal(pathspec_match(p, "docs"), PATHSPEC_NONE);
 }
 
+static bool record(const char *path, const char *lower, bool is_dir, void *user)
+{
+	(void)lower;
+	(void)is_dir;
+	g_string_append_printf(user, "%s ", path);
+	return true;
+}
+
+static void test_paths_are_not_walked_beside(void **state)
+{
+	struct layered *l = *state;
+	const char *paths[] = { "d/e/g", NULL };
+	g_autoptr(GString) asked = g_string_new(NULL);
+	const struct change_options o = { .paths = paths, .filter = record, .filter_user = asked };
+
+	host_text(l, "d/e/g", "x\n");
+	host_text(l, "d/other/x", "x\n");
+	view_text(l, "d/e/g", "y\n");
+	view_text(l, "d/other/x", "y\n");
+	expect(l, TREE_LOWER, EPOCH_LIVE, &o, "M d/e/g\n");
+	assert_string_equal(asked->str, "d d d/e d/e d/e/g d/e/g ");
+}
+
 static bool hide_env(const char *path, const char *lower, bool is_dir, void *user)
 {
 	g_ptr_array_add(user, g_strdup_printf("%s %s %d", path, lower ? lower : "-", is_dir));
@@ -295,6 +337,29 @@ static void test_unread(void **state)
 
 		assert_false(c->has_sha256_before || c->has_sha256_after);
 	}
+}
+
+static void test_xattrs_show_through(void **state)
+{
+	struct layered *l = *state;
+	g_autofree char *full = g_build_filename(l->workspace, "a", NULL);
+	g_autoptr(tree_t) to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(entry_t) e = NULL;
+	g_autoptr(GBytes) set = NULL;
+	const void *value;
+	size_t size;
+
+	host_text(l, "a", "a\n");
+	if (setxattr(full, "user.k", "v", 1, 0) < 0)
+		skip(); /* a file system without them */
+	view_text(l, "a", "b\n");
+	assert_int_equal(tree_lookup_path(to, "a", &e), 0);
+	assert_int_equal(change_xattrs(to, e, &set), 0);
+	assert_true(xattrs_get(set, "user.k", &value, &size));
+	view_text(l, "a", "a\n");
+	expect_live(l, "");
+	view_xattr(l, "a", "user.k", "w");
+	expect_live(l, "X a\n");
 }
 
 static char *digest_of(struct layered *l, bool no_hash)
@@ -403,12 +468,15 @@ int main(void)
 		TEST(test_rename_directory),
 		TEST(test_rename_details),
 		TEST(test_rename_is_identity),
+		TEST(test_rename_once),
 		TEST(test_type_changes),
 		TEST(test_snapshots),
 		TEST(test_paths),
+		TEST(test_paths_are_not_walked_beside),
 		TEST(test_pathspec_descends_where_needed),
 		TEST(test_filter),
 		TEST(test_unread),
+		TEST(test_xattrs_show_through),
 		TEST(test_digest),
 		TEST(test_digest_is_fixed),
 		TEST(test_error_names_path),

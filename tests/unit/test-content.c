@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Contents against a plain array of bytes: every home, every kind of base, over epochs, reopening and aborts. SBXFS_TEST_DIR puts the
- * store elsewhere (another file system); SBXFS_TEST_SEED and SBXFS_TEST_ROUNDS change the random runs.
+ * Contents against a plain array of bytes: every home, every kind of base, over epochs, reopening and aborts.
+ * SBXFS_TEST_DIR puts the store elsewhere (another file system); SBXFS_TEST_SEED and SBXFS_TEST_ROUNDS change the
+ * random runs.
  */
 
 #include <errno.h>
@@ -10,11 +11,14 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,7 +34,8 @@ struct env {
 };
 
 static const struct content_limits small_limits = {
-	.inline_max = 6000, .rewrite_max = 200000, .copy_max = 20000, .depth_max = 3,
+	.inline_max = 6000, .rewrite_max = 100000, .copy_max = 20000,
+	.depth_max = 3, .depth_full = 6, .merge_max = 40000,
 };
 static struct content_limits default_limits;
 
@@ -191,7 +196,9 @@ static void truncate_to(struct env *e, struct content *c, uint64_t size)
 	commit(e);
 }
 
-/* Whether the store's file system allocates and tells data by pages (not with clusters, huge pages, extent size hints). */
+/*
+ * Whether the store's file system allocates and tells data by pages (not with clusters, huge pages, extent size hints).
+ */
 static bool by_pages(struct env *e)
 {
 	int fd = openat(store_objects_fd(e->store), "probe", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -320,7 +327,8 @@ static void random_truncate(struct env *e, GRand *rand, struct content *c, GByte
 
 static void random_allocate(struct env *e, GRand *rand, struct content *c, GByteArray *m)
 {
-	static const int modes[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+	static const int modes[] = { 0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE,
+				     FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
 				     FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE };
 	int mode = modes[g_rand_int(rand) % G_N_ELEMENTS(modes)], r;
 	uint64_t offset = pick(rand, m->len + 5000), end = MIN(offset + 1 + pick(rand, 20000), 120000);
@@ -343,7 +351,10 @@ static void random_allocate(struct env *e, GRand *rand, struct content *c, GByte
 		memset(m->data + offset, 0, MIN(end, old) - offset);
 }
 
-/* A write that is aborted: the size and what came from a base or the index is as before; bytes of the object may be either. */
+/*
+ * A write that is aborted: the size and what came from a base or the index is as before; bytes of the object may be
+ * either.
+ */
 static void random_abort(struct env *e, GRand *rand, struct content *c, GByteArray *m)
 {
 	uint64_t offset = pick(rand, m->len + 9000), size = 1 + pick(rand, 9000);
@@ -391,6 +402,8 @@ static void check_past(struct env *e, GPtrArray *pasts)
 		assert_int_equal(content_write(c, "x", 1, 0), -EROFS);
 		assert_int_equal(content_truncate(c, 0), -EROFS);
 		assert_int_equal(content_allocate(c, 0, 0, 1), -EROFS);
+		if (c->object)
+			assert_int_equal(pwrite(c->object->fd, "x", 1, 0), -1); /* not even by mistake */
 	}
 }
 
@@ -506,6 +519,8 @@ static void test_homes(void **state)
 	assert_int_equal(content_read(c, back, 10, CONTENT_INLINE_MAX + 1), 0);
 	c = reopen(e, c);
 	assert_int_equal(content_size(c), CONTENT_INLINE_MAX + 1);
+	content_close(content_ref(c)); /* as around a sync without the lock */
+	assert_int_equal(content_sync(c), 0);
 	assert_int_equal(content_write(c, "x", 1, INT64_MAX), -EFBIG);
 	assert_int_equal(content_write(c, "x", 1, UINT64_MAX), -EFBIG);
 	assert_int_equal(content_truncate(c, UINT64_MAX), -EFBIG);
@@ -703,6 +718,29 @@ static void test_base_changed(void **state)
 	origin_clear(&o);
 }
 
+/* What was copied whole needs the workspace no more. */
+static void test_copied_whole(void **state)
+{
+	g_autofree uint8_t *bytes = g_malloc0(CONTENT_INLINE_MAX + 1);
+	GByteArray *m = g_byte_array_new();
+	struct env *e = *state;
+	g_autofree char *path = g_build_filename(e->workspace, "f", NULL);
+	g_autoptr(content_t) c = NULL;
+
+	memset(bytes, 'b', 10000); /* and zeros, that are no holes */
+	g_byte_array_append(m, bytes, CONTENT_INLINE_MAX + 1);
+	write_file(e, "f", bytes, CONTENT_INLINE_MAX + 1);
+	c = from_lower(e, "f", UINT64_MAX);
+	assert_null(c->data);
+	assert_int_equal(unlink(path), 0);
+	check(c, m);
+	write_at(e, c, "own", 3, 20000);
+	memcpy(m->data + 20000, "own", 3);
+	c = reopen(e, c);
+	check(c, m);
+	g_byte_array_unref(m);
+}
+
 /* kill -9 between the bytes and the commit: the index as it was before, the object as it is now. */
 static void test_killed_before_commit(void **state)
 {
@@ -742,7 +780,8 @@ static void test_killed_in_last_page(void **state)
 	struct env *e = *state;
 
 	content_limits = small_limits;
-	content_limits.copy_max = content_limits.reflink = 0;
+	content_limits.copy_max = 0;
+	content_limits.reflink = false;
 	memset(bytes, 'b', 60000);
 	write_file(e, "f", bytes, 60000);
 	for (unsigned i = 0; i < G_N_ELEMENTS(offsets); i++) {
@@ -772,7 +811,10 @@ static void test_killed_in_last_page(void **state)
 	}
 }
 
-/* Committed truncations leave bytes behind in the object; growing again must not bring them back, nor those of the base. */
+/*
+ * Committed truncations leave bytes behind in the object; growing again must not bring them back, nor those of the
+ * base.
+ */
 static void test_truncate_down_and_up(void **state)
 {
 	g_autofree uint8_t *bytes = g_malloc(60000);
@@ -885,6 +927,129 @@ static void test_fork_chain(void **state)
 	g_byte_array_unref(m);
 }
 
+/* kill -9 at any moment: what returned is there, and of the change under way each byte is as before or as after. */
+
+#define KILL_MAX 120000
+
+struct killed {
+	volatile unsigned returned;        /* changes that did */
+	volatile bool cut;                 /* the one under way is a truncation */
+	volatile uint64_t size[2];         /* before and after the one under way */
+	uint8_t bytes[2][KILL_MAX];
+};
+
+static void kill_child(struct env *e, int64_t id, struct killed *k, guint32 seed)
+{
+	g_autoptr(content_t) c = NULL;
+	GRand *rand = g_rand_new_with_seed(seed);
+	uint8_t buf[30000];
+
+	store_close(e->store);
+	e->store = store_open(e->store_dir, STORE_WRITE, NULL);
+	if (!e->store || content_open(e->store, e->lower, id, &c) < 0)
+		_exit(2);
+	for (;;) {
+		uint64_t offset = pick(rand, k->size[0] + 5000), size = 1 + pick(rand, sizeof(buf) - 2), end;
+		bool cut = g_rand_int(rand) % 4 == 0;
+
+		if (offset + size > KILL_MAX)
+			offset = g_rand_int(rand) % 50000;
+		end = cut ? offset : MAX(k->size[0], offset + size);
+		fill_random(rand, buf, size);
+		memcpy(k->bytes[1], k->bytes[0], KILL_MAX);
+		if (cut)
+			memset(k->bytes[1] + offset, 0, KILL_MAX - offset);
+		else
+			memcpy(k->bytes[1] + offset, buf, size);
+		k->size[1] = end;
+		k->cut = cut;
+		if (store_begin(e->store) < 0)
+			_exit(3);
+		if ((cut ? content_truncate(c, offset) : content_write(c, buf, size, offset)) < 0)
+			_exit(4);
+		if (store_commit(e->store) < 0)
+			_exit(5);
+		k->returned++;
+		memcpy(k->bytes[0], k->bytes[1], KILL_MAX);
+		k->size[0] = end;
+	}
+}
+
+static void kill_check(struct env *e, int64_t id, struct killed *k)
+{
+	g_autofree uint8_t *now = g_malloc(KILL_MAX);
+	g_autoptr(content_t) c = NULL;
+	uint64_t size;
+	bool undone;
+
+	assert_int_equal(content_open(e->store, e->lower, id, &c), 0);
+	size = content_size(c);
+	assert_true(size == k->size[0] || size == k->size[1]);
+	undone = k->cut && size == k->size[0]; /* then it must not have taken anything */
+	assert_int_equal(content_read(c, now, KILL_MAX, 0), size);
+	for (uint64_t i = 0; i < size; i++) {
+		if (now[i] != k->bytes[0][i] && (undone || now[i] != k->bytes[1][i]))
+			fail_msg("byte %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT ": %u, not %u or %u",
+				 i, size, now[i], k->bytes[0][i], k->bytes[1][i]);
+	}
+	memset(now + size, 0, KILL_MAX - size);
+	memcpy(k->bytes[0], now, KILL_MAX);
+	k->size[0] = size;
+}
+
+static void test_kill(void **state)
+{
+	const char *rounds = g_getenv("SBXFS_TEST_KILLS");
+	g_autofree uint8_t *bytes = g_malloc(60000);
+	struct env *e = *state;
+	struct killed *k = mmap(NULL, sizeof(*k), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct content *c, *next;
+	unsigned before = 0;
+	int64_t id = 0;
+
+	assert_true(k != MAP_FAILED);
+	content_limits = small_limits;
+	content_limits.reflink = false;
+	memset(bytes, 'b', 60000);
+	write_file(e, "f", bytes, 60000);
+	for (int i = 0; i < (rounds ? atoi(rounds) : 60); i++) {
+		pid_t pid;
+		int status;
+
+		if (i % 10 == 0) {
+			c = from_lower(e, "f", i % 20 ? 5000 : 60000);
+			id = content_id(c);
+			k->size[0] = content_size(c);
+			memset(k->bytes[0], 0, KILL_MAX);
+			memset(k->bytes[0], 'b', k->size[0]);
+			content_close(c);
+		} else if (i % 5 == 0) {
+			step_epoch(e);
+			assert_int_equal(content_open(e->store, e->lower, id, &c), 0);
+			next = fork_content(e, c, UINT64_MAX);
+			id = content_id(next);
+			content_close(next);
+			content_close(c);
+		}
+		store_close(e->store);
+		e->store = NULL;
+		pid = fork();
+		if (pid == 0)
+			kill_child(e, id, k, i);
+		while (k->returned == before && waitpid(pid, &status, WNOHANG) == 0)
+			g_usleep(100);
+		g_usleep(g_random_int_range(0, 20000));
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		assert_true(WIFSIGNALED(status));
+		before = k->returned;
+		e->store = store_open(e->store_dir, STORE_WRITE, NULL);
+		assert_non_null(e->store);
+		kill_check(e, id, k);
+	}
+	munmap(k, sizeof(*k));
+}
+
 /* Leftovers */
 
 static unsigned count_objects(struct env *e)
@@ -972,6 +1137,7 @@ static void test_missing_object(void **state)
 static int write_until_full(struct env *e, struct content *c, GByteArray *m, size_t step)
 {
 	g_autofree uint8_t *buf = g_malloc(step);
+	struct stat st;
 
 	memset(buf, 'f', step);
 	for (;;) {
@@ -980,10 +1146,14 @@ static int write_until_full(struct env *e, struct content *c, GByteArray *m, siz
 		if (r < 0)
 			return r;
 		r = content_write(c, buf, step, m->len);
-		if (r == 0)
+		if (r == 0) {
 			r = store_commit(e->store);
-		else
+		} else {
+			if (c->object) /* what was written of it does not stay on the full disk */
+				assert_int_equal(fstat(c->object->fd, &st), 0);
+			assert_true(!c->object || (uint64_t)st.st_size == m->len);
 			store_abort(e->store);
+		}
 		if (r < 0) {
 			assert_int_equal(content_revert(c), 0);
 			return r;
@@ -1095,12 +1265,18 @@ static void test_page_map(void **state)
 	assert_false(page_map_chunk_with(m, 0, 3, 20, bits));
 	assert_true(page_map_chunk_with(m, 0, 3, 21, bits));
 	assert_false(page_map_has(m, 20));
-	page_map_put_chunk(m, 0, bits, 3);
+	page_map_put_chunk(m, 0, bits, 3, true);
 	assert_true(page_map_has(m, 20));
 	assert_false(page_map_has(m, 4095));
+	assert_true(page_map_is_raw(m, 0) && !page_map_is_raw(m, 1) && !page_map_is_raw(m, 2));
 	page_map_set(other, 10, 4097);
-	page_map_intersect(m, other);
-	assert_int_equal(page_map_count(m, UINT64_MAX), 11 + 1);
+	page_map_settle(m, 0, other);
+	assert_false(page_map_is_raw(m, 0));
+	assert_int_equal(page_map_count(m, UINT64_MAX), 11 + 4 + 1);
+	page_map_settle(m, 1, NULL);
+	assert_int_equal(page_map_count(m, UINT64_MAX), 11 + 4 + 1);
+	page_map_add(other, m);
+	assert_int_equal(page_map_count(other, UINT64_MAX), 4096 - 10 + 4 + 1);
 	assert_int_equal(page_end_of(UINT64_MAX), UINT64_C(1) << 52);
 }
 
@@ -1113,6 +1289,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_from_lower, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_based_write_is_small, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_base_changed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_copied_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed_before_commit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed_in_last_page, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_truncate_down_and_up, setup, teardown),
@@ -1123,6 +1300,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_drop_and_purge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_leftover_file_is_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_object, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random_new, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),

@@ -80,7 +80,7 @@ static void check_applies(struct layered *l, struct tree *from_copy_of, struct t
 	g_autoptr(lower_t) lower = NULL;
 	g_autoptr(tree_t) result = NULL;
 
-	g_assert_true(g_file_set_contents(file, (const char *)patch->data, patch->len, NULL));
+	g_assert_true(g_file_set_contents_full(file, (const char *)patch->data, patch->len, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
 	g_free(shell(l->dir, command));
 	if (strstr((const char *)patch->data, "diff --git"))
 		g_free(shell(copy, index ? GIT_INIT "git apply --index ../patch && rm -rf .git" : "git apply ../patch"));
@@ -157,6 +157,8 @@ static void kind_empty(struct layered *l)
 	host_text(l, "filled", "");
 	host_text(l, "emptied", "x\n");
 	host_text(l, "gone", "");
+	host_text(l, "d /gone", "");
+	view_remove(l, "d /gone");
 	view_text(l, "filled", "x\n");
 	view_text(l, "emptied", "");
 	view_remove(l, "gone");
