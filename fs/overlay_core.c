@@ -161,6 +161,10 @@ int overlay_end(struct overlay *o, int r)
 		undo_clear(u);
 	}
 	g_array_set_size(o->undo, 0);
+	/* What a truncation cut off is given back once nothing can bring it back. */
+	if (r == 0 && o->trim && o->trim->content && content_trim(o->trim->content) < 0)
+		g_debug("a cut object keeps its space until it grows again");
+	o->trim = NULL;
 	return r;
 }
 

@@ -122,6 +122,7 @@ int node_set_size(struct overlay *o, struct node *n, uint64_t size)
 		r = content_truncate(c, size);
 	if (r < 0)
 		return r;
+	o->trim = n;
 	n->row.attr.size = size;
 	n->row.attr.mtime = nsec_now();
 	return 0;
@@ -283,8 +284,12 @@ int overlay_fsync(struct overlay *o, uint64_t ino)
 	r = overlay_node(o, ino, &n);
 	if (r == 0 && S_ISREG(n->row.attr.mode) && n->row.content)
 		r = node_open_content(o, n, &c);
+	if (c)
+		content_ref(c);
+	overlay_unlock(o);
+	/* The disk may take its time; nobody waits for it but the caller. Bytes before the rows that speak of them. */
 	if (r == 0 && c)
 		r = content_sync(c);
-	overlay_unlock(o);
+	content_close(c);
 	return r < 0 ? r : store_sync(o->store);
 }

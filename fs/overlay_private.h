@@ -26,6 +26,7 @@ struct overlay {
 	struct watch *watch;             /* the same; and where inotify gives nothing */
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
+	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 };
 
 /* overlay_core.c: transactions */
