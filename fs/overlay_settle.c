@@ -208,8 +208,7 @@ static int settle_path(struct settling *s, const char *path, bool dirs)
 	return r;
 }
 
-/* What a directory without rows of its own shows has a new place, and so other inodes: the nodes that are known stay the same. */
-static void settle_prints(struct overlay *o, struct node *dir)
+void settle_prints(struct overlay *o, struct node *dir)
 {
 	GHashTableIter iter;
 	gpointer value;

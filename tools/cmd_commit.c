@@ -7,6 +7,7 @@
 #include "tools/change_text.h"
 #include "tools/command.h"
 #include "tools/commit_git.h"
+#include "tools/commit_undo.h"
 #include "tools/confirm.h"
 #include "tools/exit.h"
 #include "tools/output.h"
@@ -16,7 +17,7 @@
 #define SUMMARY_LINES 40
 
 struct commit {
-	gboolean dry_run, yes, reviewed;
+	gboolean dry_run, yes, reviewed, undo;
 	char *expect;
 	bool json;
 	struct attached *attached;
@@ -215,6 +216,27 @@ static bool do_commit(struct commit *c, GError **error)
 	return true;
 }
 
+static bool run_undo(const struct commit *c, struct invocation *inv, GError **error)
+{
+	struct commit_undo u = { .dry_run = c->dry_run, .yes = c->yes, .json = c->json };
+
+	if (inv->paths || c->expect || c->git.branch || c->git.patch) {
+		tool_error(error, EXIT_USAGE, NULL, "--undo takes back a whole commit: it goes with -n, -y and --json only");
+		return false;
+	}
+	return commit_undo_parse(inv->args, &u, error) && commit_undo_run(&u, error);
+}
+
+static bool check_arguments(const struct commit *c, struct invocation *inv, GError **error)
+{
+	if (!c->undo && inv->args->len > 1) {
+		tool_error(error, EXIT_USAGE, NULL, "unexpected argument '%s': paths come after -- (see --help)",
+			   command_arg(inv, 1));
+		return false;
+	}
+	return commit_git_check(&c->git, error);
+}
+
 int cmd_commit(struct invocation *inv, GError **error)
 {
 	g_auto(commit_t) c = { 0 };
@@ -234,15 +256,17 @@ int cmd_commit(struct invocation *inv, GError **error)
 		{ "signoff", 's', 0, G_OPTION_ARG_NONE, &c.git.sign_off, "With --git: add a Signed-off-by line", NULL },
 		{ "patch", 0, 0, G_OPTION_ARG_FILENAME, &c.git.patch,
 		  "Write a patch to this file (- for standard output) instead of into the workspace", "FILE" },
+		{ "undo", 0, 0, G_OPTION_ARG_NONE, &c.undo,
+		  "Put the workspace back to what it was before the last commit, or the one with the number ID", NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
-		.arguments = "[TARGET] [-- PATH...]",
+		.arguments = "[TARGET] [--undo [ID]] [-- PATH...]",
 		.description = "Writes the changes of the view into the workspace, all or nothing, also when it is "
 			       "interrupted. What changed in the workspace meanwhile is a conflict: nothing is "
 			       "written then. With -- PATH only those paths; the rest stays pending.",
 		.options = options,
-		.max_args = 1,
+		.max_args = 2,
 		.paths = true,
 		.json = true,
 	};
@@ -250,9 +274,11 @@ int cmd_commit(struct invocation *inv, GError **error)
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;
 	c.json = inv->json;
-	if (!commit_git_check(&c.git, error))
+	if (!check_arguments(&c, inv, error))
 		return EXIT_DONE;
-	if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
+	if (c.undo)
+		run_undo(&c, inv, error);
+	else if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
 		print_json(&c);
 	return EXIT_DONE;
 }
