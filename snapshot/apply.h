@@ -33,6 +33,7 @@ struct apply_job {
 	struct tree *to;    /* of a past epoch, so that it can't change under the commit */
 	int64_t epoch;      /* of @to */
 	GPtrArray *changes; /* from the workspace (TREE_LOWER) to @to; struct change */
+	enum text_merge merge; /* what to do with texts that both sides changed; a merged one is neither side's, but settles all the same */
 	/* May be NULL. Called between files. */
 	void (*progress)(uint64_t done, uint64_t total, void *user);
 	void *progress_user;

@@ -17,7 +17,7 @@
 #define SUMMARY_LINES 40
 
 struct commit {
-	gboolean dry_run, yes, reviewed, undo;
+	gboolean dry_run, yes, reviewed, undo, merge, markers;
 	char *expect;
 	bool json;
 	struct attached *attached;
@@ -82,8 +82,8 @@ static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GErro
 	else
 		conflicts_print(conflicts);
 	tool_error(error, EXIT_CONFLICT, first->path,
-		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, or "
-		   "roll these back",
+		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, roll "
+		   "these back, or have texts merged with --merge",
 		   conflicts->len);
 }
 
@@ -95,6 +95,7 @@ static struct apply_job job_of(const struct commit *c)
 		.to = c->to,
 		.epoch = c->epoch,
 		.changes = c->changes,
+		.merge = c->markers ? TEXT_MERGE_MARKERS : c->merge ? TEXT_MERGE_CLEAN : TEXT_MERGE_NONE,
 	};
 }
 
@@ -249,6 +250,10 @@ int cmd_commit(struct invocation *inv, GError **error)
 		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
 		  "A human has reviewed the changes; there is no gate yet that would ask for it, so it changes nothing",
 		  NULL },
+		{ "merge", 0, 0, G_OPTION_ARG_NONE, &c.merge,
+		  "Merge texts that were changed on both sides, where the changes do not touch each other", NULL },
+		{ "merge=markers", 0, 0, G_OPTION_ARG_NONE, &c.markers,
+		  "Merge them all, with conflict markers where the changes do", NULL },
 		{ "git", 0, 0, G_OPTION_ARG_STRING, &c.git.branch,
 		  "Make a git commit on this branch instead of writing into the workspace", "BRANCH" },
 		{ "message", 'm', 0, G_OPTION_ARG_STRING, &c.git.message, "With --git: the message", "MESSAGE" },
