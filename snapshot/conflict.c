@@ -76,6 +76,7 @@ void conflict_add(GPtrArray *conflicts, const char *path, enum conflict_kind kin
 void resolution_clear(struct resolution *r)
 {
 	g_clear_pointer(&r->xattrs, g_bytes_unref);
+	g_clear_pointer(&r->merged, g_bytes_unref);
 	*r = (struct resolution){ 0 };
 }
 
@@ -453,10 +454,36 @@ static int resolve_unrecorded(struct three *t)
 	return 0;
 }
 
+/*
+ * Both sides changed the text, and are to be merged. A failure to read is no answer: then it is a conflict. Attributes are merged first, for
+ * a clash there is one of its own.
+ */
+static int resolve_merged(struct three *t, bool *ret_done)
+{
+	const struct attr *now = &t->out->now.attr;
+	GBytes *merged = NULL;
+	int r;
+
+	*ret_done = false;
+	if (t->r->merge == TEXT_MERGE_NONE || !S_ISREG(now->mode) || !S_ISREG(t->c->after->attr.mode) ||
+	    text_merge(t->r->to, t->c->after, t->c->path, now, t->base.id, t->r->merge, &merged, &t->out->clean) < 0 || !merged)
+		return 0;
+	*ret_done = true;
+	r = resolve_write(t);
+	if (r < 0 || t->clash) {
+		g_bytes_unref(merged);
+		return r;
+	}
+	t->out->merged = merged;
+	t->out->attr.mtime = t->out->attr.atime = nsec_now();
+	return 0;
+}
+
 static int resolve_recorded(struct three *t)
 {
 	const struct attr *now = &t->out->now.attr;
-	bool kept = sandbox_kept_content(t);
+	bool kept = sandbox_kept_content(t), merged;
+	int r;
 
 	if (now->mode == 0) {
 		clash(t, CONFLICT_MISSING);
@@ -472,6 +499,9 @@ static int resolve_recorded(struct three *t)
 		return resolve_write(t);
 	if (sides_equal(t))
 		return resolve_attr_only(t);
+	r = resolve_merged(t, &merged);
+	if (r < 0 || merged)
+		return r;
 	clash(t, same_type(now->mode, t->base.print.attr.mode) ? CONFLICT_CONTENT : CONFLICT_TYPE);
 	return 0;
 }
