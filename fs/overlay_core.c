@@ -63,7 +63,6 @@ void overlay_free(struct overlay *o)
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
-	g_queue_clear(&o->open_contents);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
 	policy_free(o->policy);
@@ -623,12 +622,20 @@ static void attr_of_dir(const struct node *n, struct attr *a)
 
 int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
 {
+	GBytes *masked;
 	struct attr a;
 	int r = node_attr(o, n, &a);
 
 	if (r < 0)
 		return r;
 	attr_of_dir(n, &a);
+	if (S_ISREG(a.mode) && guard_is_masked(&n->verdict)) {
+		r = node_masked(o, n, &a, &masked);
+		if (r < 0)
+			return r;
+		a.size = g_bytes_get_size(masked);
+		a.blocks = (a.size + 511) / 512;
+	}
 	guard_attr(&n->verdict, &a);
 	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
 	ret->attr_cacheable = node_is_dir(n) ? !n->is_lower || n->watched :
