@@ -8,7 +8,7 @@ import time
 
 from . import proc
 from .proc import Failed, command
-from .systems import disk_bytes
+from .systems import disk_bytes, sync_disk
 
 
 class Cell:
@@ -119,7 +119,7 @@ class Measure:
         if workload.setup:
             proc.in_child(workload.setup, view, timeout=workload.timeout)
         if workload.changes:
-            os.sync()       # what the turn before left for the disk is not this one's to pay
+            sync_disk(self.scratch)   # what the turn before left for the disk is not this one's to pay
         grown = disk_bytes(view.store) if workload.store and view.store else None
         before, cpu = view.messages(), proc.cpu_seconds(view.pid) if view.pid else None
         answer = proc.in_child(timed, workload, view, timeout=workload.timeout)
@@ -130,7 +130,7 @@ class Measure:
             cell.cpu.append((proc.cpu_seconds(view.pid) - cpu) / workload.passes)
             cell.memory.append(proc.memory_kib(view.pid)[0])
         if grown is not None:
-            os.sync()
+            sync_disk(self.scratch)
             cell.growth.append(disk_bytes(view.store) - grown)
         cell.extra.update(answer['extra'])
         value = [answer['value'], proc.in_child(workload.check, view, timeout=workload.timeout) if workload.check else None]

@@ -48,8 +48,8 @@ def ratio(cells, system):
 
 
 def main_table(result):
-    names = [s for s in ('native', 'overlay', 'fuse-overlayfs', 'sbxfs') if s in result['versions']]
-    titles = {'overlay': 'kernel overlayfs'}
+    names = [s for s in ('native', 'overlay', 'fuse-overlayfs', 'bare', 'sbxfs') if s in result['versions']]
+    titles = {'overlay': 'kernel overlayfs', 'bare': 'bare FUSE'}
     others = [s for s in names if s != 'sbxfs'] if 'sbxfs' in names else []
     rows = []
     for workload, cells in result['workloads'].items():

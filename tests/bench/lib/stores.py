@@ -23,10 +23,11 @@ def walk(v):
     return command(['find', '.', '-type', 'f', '-size', '0'], cwd=v.dir).count(b'\n')
 
 
-MOUNTED = ('overlay', 'fuse-overlayfs', 'sbxfs')
+MOUNTED = ('overlay', 'fuse-overlayfs', 'bare', 'sbxfs')
 add('mount-1000', 'mount, 1,000 files', opened, data='few', systems=MOUNTED, changes=False)
 add('mount-200000', 'mount, 200,000 files', opened, data='many', systems=MOUNTED, changes=False, long=True)
-add('memory', 'walk of 200,000 files', walk, data='many', changes=False, long=True, most=3)
+add('memory', 'walk of 200,000 files', walk, data='many', changes=False, long=True, most=3,
+    systems=('native', 'overlay', 'fuse-overlayfs', 'sbxfs'))
 
 
 # Snapshots

@@ -4,7 +4,9 @@
 A view has: dir (where the work is done), lower (the directory below, never written), pid of the process that serves it
 (None for those in the kernel), store (where its changes lie), and opened, the seconds until it answered.
 """
+import ctypes
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -17,7 +19,7 @@ POLICY = '[profile bench]\ndescription = everything may be changed\n\n[files ben
 
 def mounts_below(directory):
     with open('/proc/self/mountinfo') as file:
-        points = [line.split()[4].encode().decode('unicode_escape') for line in file]
+        points = [re.sub(r'\\([0-7]{3})', lambda m: chr(int(m[1], 8)), line.split()[4]) for line in file]
     return [p for p in points if p.startswith(directory + '/')]
 
 
@@ -50,6 +52,16 @@ def disk_bytes(path):
             except FileNotFoundError:
                 pass
     return total
+
+
+def sync_disk(path):
+    """The measured file system only, not the rest of the machine's."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(fd) < 0:
+            raise OSError(ctypes.get_errno(), 'syncfs')
+    finally:
+        os.close(fd)
 
 
 class View:
@@ -174,6 +186,46 @@ class FuseOverlayfs(Mounted):
         return next((line.split()[-1] for line in lines if line.startswith('fuse-overlayfs')), None)
 
 
+class Bare(System):
+    """tests/bench/bare.c: what remains when a FUSE file system does nothing. It works on a copy, as native does."""
+    name, label = 'bare', 'bare FUSE'
+
+    def missing(self):
+        if os.path.exists(os.path.join(self.base, 'bare')):
+            return None
+        flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'fuse3'], capture_output=True, text=True, check=False).stdout.split()
+        if not flags or not shutil.which('cc'):
+            return 'needs a compiler and libfuse 3 (Debian package libfuse3-dev)'
+        source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'bare.c')
+        command(['cc', '-O2', '-D_GNU_SOURCE', '-o', os.path.join(self.base, 'bare'), source, *flags])
+        return None
+
+    def open(self, lower, changes=True, policy=None):
+        place = self.place()
+        view = View(os.path.join(place, 'm'), lower)
+        view.store = os.path.join(place, 'w')
+        os.mkdir(view.dir)
+        if changes:
+            command(['cp', '-a', lower, view.store])
+        start = time.perf_counter()
+        daemon = subprocess.Popen([os.path.join(self.base, 'bare'), view.store if changes else lower, view.dir], stdin=subprocess.DEVNULL)
+        while view.dir not in mounts_below(place) and daemon.poll() is None:
+            time.sleep(0.001)
+        os.stat(view.dir)
+        view.opened, view.pid = time.perf_counter() - start, daemon.pid
+
+        def close():
+            unmount(view.dir)
+            try:
+                daemon.wait(30)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+            shutil.rmtree(place)
+        view.close = close
+        return view
+
+
 class SbxfsView(View):
     """Also has name, program and env, for the commands, and control. prefix goes before each command: a profiler."""
     prefix = ()
@@ -224,9 +276,12 @@ class Sbxfs(System):
         def close():
             view.control.close()
             try:
-                view.run('umount', view.name, timeout=120)
+                view.run('umount', view.name, timeout=60)
             except Failed:
                 unmount(view.dir)
+                wait_gone(view.pid, 120)
+                view.run('destroy', '--force', view.name)
+                raise
             wait_gone(view.pid)
             view.run('destroy', '--force', view.name)
             os.rmdir(view.dir)

@@ -9,7 +9,7 @@ A workload has up to four parts, each called with the View in a process of its o
 A workload that measures something itself returns {'seconds': s, 'value': v, 'extra': {...}} from work.
 """
 
-ALL = ('native', 'overlay', 'fuse-overlayfs', 'sbxfs')
+ALL = ('native', 'overlay', 'fuse-overlayfs', 'bare', 'sbxfs')
 
 
 class Workload:
