@@ -40,7 +40,7 @@ def case(**options):
       plain              it holds on any local file system (--plain runs it there)
       modes              'fresh': on a new view; 'rolled': after a snapshot, changes and a rollback to it
       root               True: only as root; False: only as an ordinary user
-      policy             text of the policy file
+      policy             text of the policy file; the gate is off when it has no [gate cases]
       workspace_changes  the case itself edits the workspace or commits; without it any change of it fails the case
       remount            False: the view is not compared across a remount at the end
       mount              False: the case mounts by itself
@@ -80,7 +80,8 @@ class View:
         os.chmod(self.path('run'), 0o700)
         os.chmod(self.low, 0o777)
         self.policy_file = self.path('policy.ini')
-        kit.write(self.policy_file, options.policy)
+        # Cases of commits are about what is written; those of the gate have a [gate] of their own.
+        kit.write(self.policy_file, options.policy + ('' if '[gate' in options.policy else '\n[gate cases]\nchecks = none\n'))
         self.env = self._environment()
         os.environ.update(self.env)
 
