@@ -239,7 +239,7 @@ void node_set_print(struct node *n, const struct fingerprint *print)
 	n->print_btime = print->btime;
 }
 
-/* Remembers what the kernel is about to be told, and has it drop cached pages when the workspace's bytes changed under it. */
+/* Remembers how the workspace object looked, and has the kernel drop cached pages when its bytes changed under it. */
 static void node_note_seen(struct overlay *o, struct node *n, const struct attr *a)
 {
 	bool changed = n->seen_ctime != 0 &&
@@ -602,7 +602,7 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 			ret->blocks = n->content ? content_blocks(n->content) : (ret->size + 511) / 512;
 	}
 	if (r == 0)
-		node_note_seen(o, n, ret);
+		node_note_seen(o, n, &print.attr);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "tools/commit_undo.h"
 #include "tools/confirm.h"
 #include "tools/exit.h"
+#include "tools/gating.h"
 #include "tools/output.h"
 #include "tools/path_args.h"
 #include "tools/sandbox.h"
@@ -18,7 +19,7 @@
 
 struct commit {
 	gboolean dry_run, yes, reviewed, undo, merge, markers;
-	char *expect;
+	char *expect, *reason;
 	bool json;
 	struct attached *attached;
 	struct tree *from, *to;
@@ -26,6 +27,7 @@ struct commit {
 	char **paths;
 	GPtrArray *changes;
 	char *digest;
+	struct gate_result *gate;
 	struct apply_result result;
 	struct commit_git git;
 };
@@ -35,12 +37,14 @@ static void commit_clear(struct commit *c)
 {
 	commit_git_clear(&c->git);
 	apply_result_clear(&c->result);
+	g_clear_pointer(&c->gate, gate_result_free);
 	g_clear_pointer(&c->changes, g_ptr_array_unref);
 	g_clear_pointer(&c->from, tree_close);
 	g_clear_pointer(&c->to, tree_close);
 	g_clear_pointer(&c->attached, attached_close);
 	g_clear_pointer(&c->paths, g_strfreev);
 	g_free(c->expect);
+	g_free(c->reason);
 	g_free(c->digest);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_t, commit_clear)
@@ -71,6 +75,15 @@ static bool check_digest(const struct commit *c, GError **error)
 		   "written",
 		   c->digest, c->expect);
 	return false;
+}
+
+/* What is gated is the pinned state, which is what is written. */
+static bool pass_gate(struct commit *c, GError **error)
+{
+	const struct gating gating = { .reason = c->reason };
+
+	return gating_run(c->attached, c->from, c->to, c->changes, &gating, &c->gate, error) &&
+	       (c->dry_run || gating_check(c->gate, c->reviewed, error));
 }
 
 static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GError **error)
@@ -164,6 +177,7 @@ static void print_json(const struct commit *c)
 		json_add_string(&b, "git_branch", c->git.result.ref);
 		json_add_string(&b, "git_commit", c->git.result.id);
 	}
+	json_add_string(&b, "gate", c->gate ? gate_level_name(c->gate->verdict) : NULL);
 	json_add_int(&b, "written", (int64_t)c->result.written);
 	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
 	json_add(&b, "changes", changes_json(c->changes));
@@ -204,8 +218,10 @@ static bool do_commit(struct commit *c, GError **error)
 			printf("%s: nothing to commit\n", c->attached->sandbox->name);
 		return true;
 	}
+	if (!pass_gate(c, error))
+		return false;
 	if (c->git.branch || c->git.patch)
-		return to_git(c, error);
+		return to_git(c, error) && (!c->dry_run || gating_check(c->gate, c->reviewed, error));
 	if (!check_conflicts(c, error))
 		return false;
 	if (!c->json)
@@ -214,7 +230,8 @@ static bool do_commit(struct commit *c, GError **error)
 		return false;
 	if (!c->json)
 		print_result(c);
-	return true;
+	/* A dry run shows the rest first. */
+	return !c->dry_run || gating_check(c->gate, c->reviewed, error);
 }
 
 static bool run_undo(const struct commit *c, struct invocation *inv, GError **error)
@@ -248,8 +265,8 @@ int cmd_commit(struct invocation *inv, GError **error)
 		{ "expect", 0, 0, G_OPTION_ARG_FILENAME, &c.expect,
 		  "Commit only if the changes have this digest (see sbxfs diff)", "DIGEST" },
 		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
-		  "A human has reviewed the changes; there is no gate yet that would ask for it, so it changes nothing",
-		  NULL },
+		  "A human has reviewed the changes, where the gate wants that", NULL },
+		{ "reason", 0, 0, G_OPTION_ARG_STRING, &c.reason, "Why missing or failing tests are all right", "TEXT" },
 		{ "merge", 0, 0, G_OPTION_ARG_NONE, &c.merge,
 		  "Merge texts that were changed on both sides, where the changes do not touch each other", NULL },
 		{ "merge=markers", 0, 0, G_OPTION_ARG_NONE, &c.markers,
@@ -267,8 +284,8 @@ int cmd_commit(struct invocation *inv, GError **error)
 	};
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET] [--undo [ID]] [-- PATH...]",
-		.description = "Writes the changes of the view into the workspace, all or nothing, also when it is "
-			       "interrupted. What changed in the workspace meanwhile is a conflict: nothing is "
+		.description = "Runs the gate, and writes the changes of the view into the workspace, all or nothing, "
+			       "also when it is interrupted. What changed in the workspace meanwhile is a conflict: nothing is "
 			       "written then. With -- PATH only those paths; the rest stays pending.",
 		.options = options,
 		.max_args = 2,
