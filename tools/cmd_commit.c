@@ -173,11 +173,11 @@ static void print_json(const struct commit *c)
 	json_add_bool(&b, "dry_run", c->dry_run);
 	json_add_string(&b, "id", c->result.id);
 	json_add_string(&b, "digest", c->digest);
+	json_add_string(&b, "gate", c->gate ? gate_level_name(c->gate->verdict) : NULL);
 	if (c->git.branch) {
 		json_add_string(&b, "git_branch", c->git.result.ref);
 		json_add_string(&b, "git_commit", c->git.result.id);
 	}
-	json_add_string(&b, "gate", c->gate ? gate_level_name(c->gate->verdict) : NULL);
 	json_add_int(&b, "written", (int64_t)c->result.written);
 	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
 	json_add(&b, "changes", changes_json(c->changes));
@@ -221,7 +221,7 @@ static bool do_commit(struct commit *c, GError **error)
 	if (!pass_gate(c, error))
 		return false;
 	if (c->git.branch || c->git.patch)
-		return to_git(c, error) && (!c->dry_run || gating_check(c->gate, c->reviewed, error));
+		return to_git(c, error);
 	if (!check_conflicts(c, error))
 		return false;
 	if (!c->json)
