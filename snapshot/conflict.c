@@ -204,8 +204,45 @@ static void clash(struct three *t, enum conflict_kind kind)
 }
 
 /*
+ * The record that covers a workspace path: its own, or that of the nearest directory above it which has one. @ret->id stays 0 when
+ * there is none.
+ */
+static int find_cover(struct resolver *res, const char *path, struct origin *ret)
+{
+	g_auto(GStrv) names = g_strsplit(path, "/", -1);
+	g_autoptr(GString) prefix = g_string_new(NULL);
+	g_autoptr(entry_t) e = NULL;
+	int r = tree_root(res->to, &e);
+
+	for (char **name = names; r == 0 && e && *name; name++) {
+		struct name_row row = { 0 };
+		struct origin o = { 0 };
+		struct entry *next = NULL;
+
+		g_string_append_printf(prefix, "%s%s", prefix->len ? "/" : "", *name);
+		if (e->ino)
+			r = store_name_get(res->store, res->epoch, e->ino, *name, &row);
+		if (r == 0 && row.born && row.covers)
+			r = store_origin_get(res->store, row.covers, &o);
+		if (r == 0 && o.id && strcmp(o.path, prefix->str) == 0) {
+			origin_clear(ret);
+			*ret = o;
+		} else {
+			origin_clear(&o);
+		}
+		name_row_clear(&row);
+		if (r == 0)
+			r = tree_lookup(res->to, e, *name, &next);
+		entry_free(e);
+		e = next;
+	}
+	return r;
+}
+
+/*
  * The record for the path of the change. A row that moved here with a renamed directory records another path: nothing is known about
- * this one then. A second name of one inode has no record of its own; its node's is the same object's.
+ * this one then. A second name of one inode has no record of its own; its node's is the same object's. What lies in a directory that
+ * made place for another has none either, but is covered by its directory's: as it is now, it was then, unless it is newer.
  */
 static int find_base(struct three *t)
 {
@@ -229,6 +266,15 @@ static int find_base(struct three *t)
 		}
 		origin_clear(&o);
 	}
+	if (r == 0 && t->out->now.attr.mode && !S_ISDIR(t->out->now.attr.mode))
+		r = find_cover(t->r, t->c->path, &o);
+	if (r == 0 && o.id && !resolve_is_newer(t->r, t->c->path, &t->out->now, o.seen)) {
+		o.print = t->out->now;
+		o.has_sha256 = false;
+		t->base = o;
+		return 0;
+	}
+	origin_clear(&o);
 	return r;
 }
 
@@ -534,42 +580,6 @@ int resolve_after(struct resolver *res, const struct change *c, bool parent_new,
 }
 
 /* Deletions */
-
-/*
- * The record that covers a path that is no longer in the tree: its own, or that of the nearest directory above it which has one.
- * @ret->id stays 0 when there is none.
- */
-static int find_cover(struct resolver *res, const char *path, struct origin *ret)
-{
-	g_auto(GStrv) names = g_strsplit(path, "/", -1);
-	g_autoptr(GString) prefix = g_string_new(NULL);
-	g_autoptr(entry_t) e = NULL;
-	int r = tree_root(res->to, &e);
-
-	for (char **name = names; r == 0 && e && *name; name++) {
-		struct name_row row = { 0 };
-		struct origin o = { 0 };
-		struct entry *next = NULL;
-
-		g_string_append_printf(prefix, "%s%s", prefix->len ? "/" : "", *name);
-		if (e->ino)
-			r = store_name_get(res->store, res->epoch, e->ino, *name, &row);
-		if (r == 0 && row.born && row.covers)
-			r = store_origin_get(res->store, row.covers, &o);
-		if (r == 0 && o.id && strcmp(o.path, prefix->str) == 0) {
-			origin_clear(ret);
-			*ret = o;
-		} else {
-			origin_clear(&o);
-		}
-		name_row_clear(&row);
-		if (r == 0)
-			r = tree_lookup(res->to, e, *name, &next);
-		entry_free(e);
-		e = next;
-	}
-	return r;
-}
 
 static void delete_clash(struct resolver *res, const char *path, enum conflict_kind kind, const struct origin *base,
 			 struct resolution *out)
