@@ -286,6 +286,18 @@ static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
 	return r;
 }
 
+/* Nothing of it is the sandbox's any more: @print at its own place in the workspace is all there is. */
+void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print)
+{
+	node_close_content(o, n);
+	node_row_clear(&n->row);
+	g_clear_pointer(&n->origin, g_free);
+	n->row.ino = n->ino;
+	n->row.attr = print->attr;
+	n->is_lower = true;
+	node_set_print(n, print);
+}
+
 /*
  * The node of a workspace object that has no row under this name. Another name of the same inode may be known already, with or
  * without a row: then that node is it, as long as the object really has several links - a row whose object was only moved by its
@@ -308,21 +320,22 @@ static int node_of_lower(struct overlay *o, const struct fingerprint *print, str
 			return r;
 		if (!n)
 			break;
-		if (node_same_object(n, print) && (n->row.born == 0 || print->attr.nlink > 1) && (n->names || fresh || n->row.born == 0))
+		/* A row without names is an unlinked file, unless it has links left: those that were not looked up yet. */
+		if (node_same_object(n, print) && (n->row.born == 0 || (print->attr.nlink > 1 && n->row.attr.nlink > 0)))
 			break;
 		if (fresh)
 			node_release(o->nodes, n);
 	}
 	if (!n) {
 		n = node_add(o->nodes, ino);
-		n->is_lower = true;
-		n->row.ino = ino;
-		n->row.attr = print->attr;
-		node_set_print(n, print);
+		node_become_lower(o, n, print);
 	} else if (!n->names && n->row.born == 0) {
-		/* Known by the kernel, nameless until now (its owner renamed it): it follows its name again. */
-		g_clear_pointer(&n->origin, g_free);
-		n->row.attr = print->attr;
+		/*
+		 * Known by the kernel, nameless until now (its owner renamed it, or its removal was rolled back): it follows its name
+		 * again, and nothing of what the sandbox had made of it is left.
+		 */
+		node_become_lower(o, n, print);
+		invalidator_inode(o->invalidator, n->ino, true);
 	}
 	*ret = n;
 	return 0;
@@ -800,7 +813,8 @@ void node_forget_unused(struct overlay *o, struct node *n)
 		return;
 	node_close_content(o, n);
 	g_clear_pointer(&n->listing, listing_free);
-	if (!n->names && n->ino != ROOT_INO && n->row.born > 0) {
+	/* A workspace object may have more links than those that were looked up: it is gone when all of them are. */
+	if (!n->names && n->ino != ROOT_INO && n->row.born > 0 && n->row.attr.nlink == 0) {
 		/* On a full disk the row stays until the store is opened next time. */
 		if (orphan_drop(o, n) < 0)
 			g_debug("orphan %" G_GUINT64_FORMAT " not dropped", n->ino);

@@ -576,11 +576,10 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 		return -ENOENT;
 	if (node_is_dir(n) && node_is_below(m->new_dir, n))
 		return -EINVAL;
-	if (m->exchange) {
-		if (node_is_dir(t) && node_is_below(m->dir, t))
-			return -EINVAL;
+	if (t && node_is_dir(t) && node_is_below(m->dir, t))
+		return m->exchange ? -EINVAL : -ENOTEMPTY;
+	if (m->exchange)
 		return move_allowed(o, t, m->dir, m->name);
-	}
 	if (t && t != n && node_is_dir(t) != node_is_dir(n))
 		return node_is_dir(t) ? -EISDIR : -ENOTDIR;
 	return t && t != n && node_is_dir(t) ? dir_is_empty(o, t) : 0;
@@ -672,10 +671,11 @@ static void move_names(struct overlay *o, struct move *m)
 		} else {
 			dentry_remove(d);
 		}
-		if (t)
-			node_forget_unused(o, t);
 	}
 	node_update_verdicts(o, n);
+	/* Last: where nobody holds the directory, this may free all that is in it. */
+	if (t && !m->exchange)
+		node_forget_unused(o, t);
 }
 
 int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_t new_parent, const char *new_name, unsigned int flags)
@@ -683,7 +683,7 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	struct move m = { .name = name, .new_name = new_name, .exchange = flags & RENAME_EXCHANGE };
 	int r;
 
-	if (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE))
+	if ((flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE)) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	overlay_lock(o);
 	r = name_target(o, parent, name, &m.dir, &m.from);
