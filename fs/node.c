@@ -242,6 +242,13 @@ char *node_lower_path(const struct node *n)
 	return dir ? path_join(dir, n->names->name) : NULL;
 }
 
+char *dentry_lower_path(const struct dentry *d)
+{
+	g_autofree char *dir = node_lower_path(d->parent);
+
+	return dir ? path_join(dir, d->name) : NULL;
+}
+
 bool node_is_below(const struct node *n, const struct node *ancestor)
 {
 	for (; n && n != ancestor; n = n->names ? n->names->parent : NULL)

@@ -427,7 +427,49 @@ int overlay_lower_has(struct overlay *o, const struct node *dir, const char *nam
 	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
 }
 
+static int node_follow(struct overlay *o, struct node *n, const char *path, const struct fingerprint *print)
+{
+	int r;
+
+	node_edit(o, n);
+	r = origin_record(o, path, print, &n->row.origin);
+	if (r < 0)
+		return r;
+	g_free(n->origin);
+	n->origin = g_strdup(path);
+	node_set_print(n, print);
+	return node_save(o, n);
+}
+
 static int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
+
+static int dentry_anchor_link(struct overlay *o, struct dentry *d, const struct fingerprint *print)
+{
+	g_autofree char *path = dentry_lower_path(d);
+	struct node *n = d->node;
+	int r = node_anchor(o, d->parent);
+
+	if (r == 0)
+		r = dentry_anchor(o, d, path, print);
+	/* The name by which the workspace was followed so far is not in the view any more: follow this one. */
+	return r == 0 && n->names == d && !d->next_of_node && node_follows(n) ? node_follow(o, n, path, print) : r;
+}
+
+int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving)
+{
+	g_autofree char *left = dentry_lower_path(leaving);
+
+	if (!node_follows(n) || node_is_dir(n) || n->row.born == 0 || n->row.attr.nlink == 0 || g_strcmp0(left, n->origin) != 0)
+		return 0;
+	for (const struct dentry *d = n->names; d; d = d->next_of_node) {
+		g_autofree char *path = d != leaving ? dentry_lower_path(d) : NULL;
+		struct fingerprint print;
+
+		if (path && lower_stat(o->lower, path, &print) == 0 && node_same_object(n, &print))
+			return node_follow(o, n, path, &print);
+	}
+	return 0;
+}
 
 /* A name without a row, known or not: what does the workspace have now? */
 static int child_of_lower(struct overlay *o, struct node *dir, const char *name, struct child *ret)
@@ -466,13 +508,9 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 	/* Another name of an inode that was changed: from now on it is a changed name too, for the diff to find. */
 	r = overlay_begin(o);
 	if (r == 0)
-		r = node_anchor(o, dir);
-	if (r == 0) {
-		g_autofree char *lower = node_lower_path(dir), *path = path_join(lower, name);
-
-		r = dentry_anchor(o, d, path, &print);
-	}
-	return overlay_end(o, r);
+		r = overlay_end(o, dentry_anchor_link(o, d, &print));
+	/* Who can't write it down can still show it. */
+	return r == -ENOSPC || r == -EDQUOT || r == -EROFS ? 0 : r;
 }
 
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret)

@@ -478,6 +478,8 @@ static int remove_rows(struct overlay *o, struct node *dir, const char *name, co
 
 	if (r == 0)
 		r = node_unlink_row(o, c->node);
+	if (r == 0)
+		r = node_leave(o, c->node, c->dentry);
 	if (r == 0 && node_is_dir(c->node))
 		r = dir_drop_rows(o, c->node);
 	if (r == 0)
@@ -614,6 +616,8 @@ static int move_rows(struct overlay *o, struct move *m)
 	m->to_row = (struct name_row){ .parent = m->new_dir->ino, .name = (char *)m->new_name, .ino = n->ino };
 	if (!m->exchange && t) {
 		r = node_unlink_row(o, t);
+		if (r == 0)
+			r = node_leave(o, t, m->to.dentry);
 		if (r == 0 && node_is_dir(t))
 			r = dir_drop_rows(o, t);
 		if (r < 0)

@@ -89,6 +89,8 @@ void child_verdict(struct overlay *o, struct node *dir, const char *name, const 
 int node_anchor(struct overlay *o, struct node *n);
 /* node_own_attr() - node_anchor(), and mode, owner and times are in the row from now on. */
 int node_own_attr(struct overlay *o, struct node *n);
+/* node_leave() - @leaving, a name of @n, is about to go: what follows the workspace at its place follows it at another name's. In a transaction. */
+int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
 /* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
 void node_forget_unused(struct overlay *o, struct node *n);

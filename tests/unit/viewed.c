@@ -530,8 +530,11 @@ bool view_commit_end(struct viewed *v, struct committing *c)
 
 	g_assert_no_error(error);
 	OK(r);
-	for (guint i = 0; conflicts && i < conflicts->len; i++)
-		g_printerr("conflict: %s\n", ((struct conflict *)g_ptr_array_index(conflicts, i))->path);
+	for (guint i = 0; conflicts && i < conflicts->len; i++) {
+		const struct conflict *x = g_ptr_array_index(conflicts, i);
+
+		g_printerr("conflict: %s %s: %s, %s, %s\n", conflict_kind_name(x->kind), x->path, x->base, x->workspace, x->sandbox);
+	}
 	if (!conflicts) {
 		g_ptr_array_add(result.paths, NULL);
 		OK(overlay_settle(v->overlay, result.epoch, (const char *const *)result.paths->pdata));
