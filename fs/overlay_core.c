@@ -26,8 +26,11 @@ struct undo {
 
 static void node_gone(struct node *n, void *user)
 {
+	struct overlay *o = user;
+
+	node_close_content(o, n);
 	if (n->watched)
-		watch_remove(((struct overlay *)user)->watch, n->ino);
+		watch_remove(o->watch, n->ino);
 }
 
 struct overlay *overlay_new(struct store *store, struct lower *lower, struct policy *policy)
@@ -262,7 +265,7 @@ static uint64_t mix64(uint64_t x)
 	return x ^ x >> 33;
 }
 
-static bool errno_is_absent(int r)
+bool errno_is_absent(int r)
 {
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
 }
@@ -515,7 +518,6 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret)
 {
-	struct fingerprint print;
 	int r = overlay_load(o, dir);
 
 	dir_watch(o, dir);
@@ -524,14 +526,24 @@ int overlay_child(struct overlay *o, struct node *dir, const char *name, struct 
 		return r;
 	if (!ret->dentry || (ret->dentry->born == 0))
 		return child_of_lower(o, dir, name, ret);
-	ret->node = ret->dentry->node;
-	if (!ret->node || !node_follows(ret->node) || node_is_dir(ret->node))
+	r = dentry_shows(o, ret->dentry);
+	ret->node = r > 0 ? ret->dentry->node : NULL;
+	return MIN(r, 0);
+}
+
+int dentry_shows(struct overlay *o, const struct dentry *d)
+{
+	struct fingerprint print;
+	int r;
+
+	if (!d->node)
 		return 0;
-	/* A row that only follows the workspace shows nothing when there is nothing to follow. */
-	r = lower_stat(o->lower, ret->node->origin, &print);
-	if (errno_is_absent(r) || (r == 0 && ((print.attr.mode ^ ret->node->row.attr.mode) & S_IFMT)))
-		ret->node = NULL;
-	return errno_is_absent(r) ? 0 : r;
+	if (!node_follows(d->node) || node_is_dir(d->node))
+		return 1;
+	r = lower_stat(o->lower, d->node->origin, &print);
+	if (errno_is_absent(r))
+		return 0;
+	return r < 0 ? r : ((print.attr.mode ^ d->node->row.attr.mode) & S_IFMT) == 0;
 }
 
 /* Showing */
@@ -719,8 +731,12 @@ void node_update_verdicts(struct overlay *o, struct node *n)
 	gpointer value;
 
 	node_update_verdict(o, n);
-	if (before != n->verdict.action)
+	if (before != n->verdict.action) {
+		/* The name too: it may have to be refused from now on, or not to be there. */
+		for (struct dentry *d = n->names; d; d = d->next_of_node)
+			invalidator_expire(o->invalidator, d->parent->ino, d->name);
 		invalidator_inode(o->invalidator, n->ino, true);
+	}
 	if (!n->children)
 		return;
 	g_hash_table_iter_init(&iter, n->children);

@@ -54,6 +54,10 @@ struct child {
 };
 /* overlay_child() - what @name in @dir is now; loads rows and looks into the workspace. */
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret);
+/* dentry_shows() - 1 when a name with a row shows something: a row that only follows the workspace needs something to follow. 0 or -errno else. */
+int dentry_shows(struct overlay *o, const struct dentry *d);
+/* errno_is_absent() - what looking into the workspace says of a path that is not there, or not below directories any more. */
+bool errno_is_absent(int r);
 /* name_is_cacheable() - what @c says of its name in @dir, positive or negative, can't change unheard. */
 bool name_is_cacheable(const struct node *dir, const struct child *c);
 /* overlay_load() - all rows of a directory are in memory after it. */
