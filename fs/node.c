@@ -129,8 +129,12 @@ void node_release(struct node_table *t, struct node *n)
 		struct node *parent = NULL;
 
 		node_unload(t, n);
-		if (node_is_held(n))
+		if (node_is_held(n)) {
+			/* By its row alone? Then it goes with its directory, which may have been forgotten before it. */
+			if (n->lookups == 0 && n->names && !n->names->next_of_node && !node_is_dir(n))
+				node_unload(t, n->names->parent);
 			return;
+		}
 		while (n->names) {
 			parent = n->names->parent;
 			dentry_remove(n->names);

@@ -57,6 +57,8 @@ void viewed_open(struct viewed *v)
 
 	if (v->overlay)
 		return;
+	/* Longer than a tick of the kernel's clock: what the workspace has is older than what the sandbox does. */
+	g_usleep(30000);
 	store = g_file_test(v->store_dir, G_FILE_TEST_IS_DIR) ? store_open(v->store_dir, STORE_WRITE, &error) :
 								store_create(v->store_dir, v->workspace, &error);
 	g_assert_no_error(error);
@@ -590,7 +592,7 @@ static void describe_attr(GString *line, uint64_t ino, const struct attr *a, uns
 	g_string_append_printf(line, " %o", mode);
 	if (!S_ISDIR(a->mode))
 		g_string_append_printf(line, " %" G_GUINT64_FORMAT, a->size);
-	if ((what & DESCRIBE_LINKS) && !S_ISDIR(a->mode))
+	if ((what & DESCRIBE_LINKS) && (!S_ISDIR(a->mode) || (what & DESCRIBE_INO)))
 		g_string_append_printf(line, " x%u", a->nlink);
 	if (what & DESCRIBE_INO)
 		g_string_append_printf(line, " #%" G_GUINT64_FORMAT, ino);
