@@ -197,7 +197,7 @@ static int settle_path(struct settling *s, const char *path, bool dirs)
 	if (r < 0 || parent == 0)
 		return r;
 	r = lower_stat(s->overlay->lower, path, &print);
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+	if (r < 0 && !errno_is_absent(r))
 		return r;
 	if (dirs != (r == 0 && S_ISDIR(print.attr.mode)))
 		return 0;

@@ -341,7 +341,7 @@ static int merge_xattrs(struct three *t, bool *ret_ok)
 
 	*ret_ok = true;
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+		return is_lost_parent(r) ? 0 : r;
 	if (!after->own_xattrs) {
 		t->out->xattrs = workspace;
 		return 0;

@@ -309,7 +309,8 @@ static int op_with_faults(struct run *r, const struct op *op)
 			return got;
 		after = view_describe(r->v, all);
 		fresh = fresh_describe(r->v, all);
-		if (!describe_same(before, after) || !describe_same(before, fresh))
+		/* As after any failed write(2), bytes of a large file may be the new ones already. */
+		if ((op->kind != OP_WRITE && !describe_same(before, after)) || !describe_same(after, fresh))
 			fail_msg("%s %s %s: a failure at write %u left something", op_names[op->kind], op->path, op->to ? op->to : "", n);
 	}
 }

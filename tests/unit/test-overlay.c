@@ -808,6 +808,20 @@ static void test_settle_of_a_part_of_a_renamed_directory(void **state)
 	view_check(v);
 }
 
+static void test_commit_of_a_directory_over_a_symlink(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_text(v, "d/sub/f", "f");
+	host_run(v, "ln -s d link");
+	assert_int_equal(view_rename(v, "d", "link", RENAME_EXCHANGE), 0);
+	assert_true(view_commit(v, NULL));
+	check_text(v, "link/sub/f", "f");
+	check_changes(v, "");
+	view_check(v);
+}
+
 /* The owner */
 
 static void test_owner_removes_what_the_sandbox_touched(void **state)
@@ -1020,6 +1034,7 @@ int main(void)
 		cmocka_unit_test(test_settle),
 		cmocka_unit_test(test_settle_keeps_later_changes),
 		cmocka_unit_test(test_settle_of_a_part_of_a_renamed_directory),
+		cmocka_unit_test(test_commit_of_a_directory_over_a_symlink),
 		cmocka_unit_test(test_owner_removes_what_the_sandbox_touched),
 		cmocka_unit_test(test_owner_removes_a_directory_in_use),
 		cmocka_unit_test(test_rmdir_of_what_shows_nothing),
