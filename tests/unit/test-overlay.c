@@ -808,6 +808,28 @@ static void test_settle_of_a_part_of_a_renamed_directory(void **state)
 	view_check(v);
 }
 
+/* A file moved over another brings its own xattrs, not those of the one that was there. */
+static void test_commit_of_a_file_over_another_keeps_xattrs(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *view = NULL, *disk = NULL;
+
+	(void)state;
+	host_text(v, "a", "A");
+	host_text(v, "b", "B");
+	host_text(v, "c", "C");
+	host_text(v, "d", "D");
+	host_run(v, "for f in a b c; do setfattr -n user.t -v $f $f; done");
+	assert_int_equal(view_rename(v, "a", "b", 0), 0);
+	assert_int_equal(view_text(v, "c", "changed"), 0);
+	assert_int_equal(view_rename(v, "c", "d", 0), 0);
+	view = view_describe(v, 0);
+	assert_true(view_commit(v, NULL));
+	disk = disk_describe(v->workspace, 0);
+	assert_true(describe_same(view, disk));
+	view_check(v);
+}
+
 static void test_commit_of_a_directory_over_a_symlink(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -1034,6 +1056,7 @@ int main(void)
 		cmocka_unit_test(test_settle),
 		cmocka_unit_test(test_settle_keeps_later_changes),
 		cmocka_unit_test(test_settle_of_a_part_of_a_renamed_directory),
+		cmocka_unit_test(test_commit_of_a_file_over_another_keeps_xattrs),
 		cmocka_unit_test(test_commit_of_a_directory_over_a_symlink),
 		cmocka_unit_test(test_owner_removes_what_the_sandbox_touched),
 		cmocka_unit_test(test_owner_removes_a_directory_in_use),
