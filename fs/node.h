@@ -106,6 +106,8 @@ char *node_path(const struct node *n);
 char *dentry_path(const struct node *dir, const char *name);
 /* node_lower_path() - in the workspace; NULL when nothing shows through. */
 char *node_lower_path(const struct node *n);
+/* dentry_lower_path() - of the name itself, whatever it shows; NULL when its directory shows nothing of the workspace. */
+char *dentry_lower_path(const struct dentry *d);
 /* node_is_below() - whether @n is @ancestor or lies below it. */
 bool node_is_below(const struct node *n, const struct node *ancestor);
 

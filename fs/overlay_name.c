@@ -15,6 +15,38 @@ static bool dir_is_removed(const struct node *dir)
 	return !dir->names && dir->ino != ROOT_INO;
 }
 
+/* Takes one link from @n. A pure workspace object with one link needs no row for that: its name is all there is to take away. */
+static int node_unlink_row(struct overlay *o, struct node *n)
+{
+	struct attr a;
+	int r = 0;
+
+	if (n->row.born == 0) {
+		r = node_attr(o, n, &a);
+		if (r < 0 || node_is_dir(n) || a.nlink <= 1)
+			return r == -ESTALE ? 0 : r;
+		r = node_anchor(o, n);
+		if (r < 0)
+			return r;
+	}
+	node_edit(o, n);
+	if (n->row.attr.nlink > 0)
+		n->row.attr.nlink--;
+	if (node_is_dir(n))
+		n->row.attr.nlink = 0;
+	n->row.attr.ctime = nsec_now();
+	return node_save(o, n);
+}
+
+/*
+ * A name is about to stand for something else. What it stood for without showing anything (its owner took away what it followed) loses
+ * the link; what it showed is its caller's business.
+ */
+static int name_reuse(struct overlay *o, const struct child *c)
+{
+	return c->dentry && c->dentry->node && !c->node ? node_unlink_row(o, c->dentry->node) : 0;
+}
+
 /* The directory of an operation, and what is under the name now. */
 static int name_target(struct overlay *o, uint64_t parent, const char *name, struct node **ret_dir, struct child *ret_child)
 {
@@ -24,6 +56,9 @@ static int name_target(struct overlay *o, uint64_t parent, const char *name, str
 		return r;
 	if (strlen(name) > NAME_MAX)
 		return -ENAMETOOLONG;
+	/* A kernel resolves these itself; looked for in the workspace they would lead out of the directory. */
+	if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EINVAL;
 	return overlay_child(o, *ret_dir, name, ret_child);
 }
 
@@ -80,8 +115,8 @@ bool name_is_cacheable(const struct node *dir, const struct child *c)
 
 int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct overlay_entry *ret)
 {
+	struct node *dir, *hidden = NULL;
 	struct child c = { 0 };
-	struct node *dir;
 	int r;
 
 	overlay_lock(o);
@@ -89,7 +124,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 	if (r < 0)
 		goto out;
 	if (c.node && guard_is_hidden(&c.node->verdict))
-		c.node = NULL;
+		hidden = g_steal_pointer(&c.node);
 	*ret = (struct overlay_entry){ .name_cacheable = name_is_cacheable(dir, &c) };
 	/* In a denied directory only what is allowed again, and the way to it, can be told from what is not there. */
 	if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))
@@ -99,8 +134,8 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 	if (c.node && r == 0) {
 		c.node->lookups++;
 		ret->name_cacheable = name_is_cacheable(dir, &c);
-	} else if (c.node) {
-		node_release(o->nodes, c.node);
+	} else if (c.node || hidden) {
+		node_release(o->nodes, c.node ? c.node : hidden);
 	}
 out:
 	overlay_unlock(o);
@@ -152,6 +187,8 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 			ret_row->attr.mode |= S_ISGID;
 	}
 	r = store_node_put(o->store, ret_row);
+	if (r == 0)
+		r = name_reuse(o, c);
 	if (r < 0)
 		return r;
 	*ret_name = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = ret_row->ino,
@@ -160,10 +197,11 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 	return r < 0 ? r : dir_touch(o, dir, S_ISDIR(m->mode));
 }
 
-/* Shows a name in memory as its committed row says. */
-static struct dentry *dentry_place(struct node *dir, const char *name, struct node *n, const struct name_row *row)
+/* Shows a name in memory as its committed row says. The node that it stood for is returned: it may have lost its last name. */
+static struct node *dentry_place(struct node *dir, const char *name, struct node *n, const struct name_row *row)
 {
 	struct dentry *d = dentry_find(dir, name);
+	struct node *old = d ? d->node : NULL;
 
 	if (d)
 		dentry_set_node(d, n);
@@ -171,7 +209,7 @@ static struct dentry *dentry_place(struct node *dir, const char *name, struct no
 		d = dentry_add(dir, name, n);
 	d->born = row->born;
 	d->covers = row->covers;
-	return d;
+	return old;
 }
 
 static int overlay_make(struct overlay *o, uint64_t parent, const char *name, const struct making *m, const struct caller *who,
@@ -180,7 +218,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 	struct node_row row;
 	struct name_row name_row;
 	struct verdict v;
-	struct node *dir, *n;
+	struct node *dir, *n, *old;
 	struct child c;
 	int r;
 
@@ -206,9 +244,11 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		n->verdict = v;
 		n->rows_loaded = true;
 		n->lookups = 1;
-		dentry_place(dir, name, n, &name_row);
+		old = dentry_place(dir, name, n, &name_row);
 		r = node_entry(o, n, ret);
 		ret->name_cacheable = true;
+		if (old)
+			node_forget_unused(o, old);
 	}
 	overlay_unlock(o);
 	return r;
@@ -251,6 +291,8 @@ static int link_rows(struct overlay *o, struct node *n, struct node *dir, const 
 	n->row.attr.nlink++;
 	n->row.attr.ctime = nsec_now();
 	r = node_save(o, n);
+	if (r == 0)
+		r = name_reuse(o, c);
 	if (r < 0)
 		return r;
 	*ret = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = n->ino, .born = c->dentry ? c->dentry->born : 0,
@@ -262,9 +304,9 @@ static int link_rows(struct overlay *o, struct node *n, struct node *dir, const 
 int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *name, struct overlay_entry *ret)
 {
 	g_autofree char *lower = NULL;
+	struct node *dir, *n, *old;
 	struct name_row row;
 	struct verdict v;
-	struct node *dir, *n;
 	struct child c;
 	int r;
 
@@ -290,12 +332,14 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0)
 		r = overlay_end(o, link_rows(o, n, dir, name, &c, &row));
 	if (r == 0) {
-		dentry_place(dir, name, n, &row);
+		old = dentry_place(dir, name, n, &row);
 		r = node_entry(o, n, ret);
 		ret->name_cacheable = !node_follows(n);
+		if (r == 0)
+			n->lookups++;
+		if (old && old != n)
+			node_forget_unused(o, old);
 	}
-	if (r == 0)
-		n->lookups++;
 	overlay_unlock(o);
 	return r;
 }
@@ -321,29 +365,6 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 }
 
 /* Removing */
-
-/* Takes one link from @n. A pure workspace object with one link needs no row for that: its name is all there is to take away. */
-static int node_unlink_row(struct overlay *o, struct node *n)
-{
-	struct attr a;
-	int r = 0;
-
-	if (n->row.born == 0) {
-		r = node_attr(o, n, &a);
-		if (r < 0 || node_is_dir(n) || a.nlink <= 1)
-			return r == -ESTALE ? 0 : r;
-		r = node_anchor(o, n);
-		if (r < 0)
-			return r;
-	}
-	node_edit(o, n);
-	if (n->row.attr.nlink > 0)
-		n->row.attr.nlink--;
-	if (node_is_dir(n))
-		n->row.attr.nlink = 0;
-	n->row.attr.ctime = nsec_now();
-	return node_save(o, n);
-}
 
 /*
  * Ends a name: a whiteout where the workspace would show through, else no row at all. @ret tells what stands in the index now;
@@ -408,17 +429,14 @@ static int dir_is_empty(struct overlay *o, struct node *dir)
 		g_hash_table_iter_init(&iter, dir->children);
 		while (g_hash_table_iter_next(&iter, NULL, &value)) {
 			const struct dentry *d = value;
-			struct fingerprint print;
 
-			if (!d->node || d->born == 0)
-				continue;
-			if (!node_follows(d->node) || node_is_dir(d->node) || lower_stat(o->lower, d->node->origin, &print) == 0)
+			if (d->born > 0 && dentry_shows(o, d) != 0)
 				return -ENOTEMPTY;
 		}
 	}
 	r = lower ? lower_list(o->lower, lower, &names) : 0;
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+		return errno_is_absent(r) ? 0 : r;
 	for (guint i = 0; names && i < names->len; i++) {
 		const struct dentry *d = dentry_find(dir, ((struct lower_name *)g_ptr_array_index(names, i))->name);
 
@@ -460,6 +478,8 @@ static int remove_rows(struct overlay *o, struct node *dir, const char *name, co
 
 	if (r == 0)
 		r = node_unlink_row(o, c->node);
+	if (r == 0)
+		r = node_leave(o, c->node, c->dentry);
 	if (r == 0 && node_is_dir(c->node))
 		r = store_names_drop(o->store, c->node->ino); /* its whiteouts end with it */
 	if (r == 0)
@@ -558,11 +578,10 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 		return -ENOENT;
 	if (node_is_dir(n) && node_is_below(m->new_dir, n))
 		return -EINVAL;
-	if (m->exchange) {
-		if (node_is_dir(t) && node_is_below(m->dir, t))
-			return -EINVAL;
+	if (t && node_is_dir(t) && node_is_below(m->dir, t))
+		return m->exchange ? -EINVAL : -ENOTEMPTY;
+	if (m->exchange)
 		return move_allowed(o, t, m->dir, m->name);
-	}
 	if (t && t != n && node_is_dir(t) != node_is_dir(n))
 		return node_is_dir(t) ? -EISDIR : -ENOTDIR;
 	return t && t != n && node_is_dir(t) ? dir_is_empty(o, t) : 0;
@@ -597,11 +616,16 @@ static int move_rows(struct overlay *o, struct move *m)
 	m->to_row = (struct name_row){ .parent = m->new_dir->ino, .name = (char *)m->new_name, .ino = n->ino };
 	if (!m->exchange && t) {
 		r = node_unlink_row(o, t);
+		if (r == 0)
+			r = node_leave(o, t, m->to.dentry);
 		if (r == 0 && node_is_dir(t))
 			r = store_names_drop(o->store, t->ino);
 		if (r < 0)
 			return r;
 	}
+	r = name_reuse(o, &m->to);
+	if (r < 0)
+		return r;
 	if (m->to.dentry) {
 		m->to_row.born = m->to.dentry->born;
 		m->to_row.covers = m->to.dentry->covers;
@@ -637,7 +661,7 @@ static int move_rows(struct overlay *o, struct move *m)
 
 static void move_names(struct overlay *o, struct move *m)
 {
-	struct node *n = m->from.node, *t = m->to.node;
+	struct node *n = m->from.node, *t = m->to.node, *old = NULL;
 
 	if (m->exchange) {
 		dentry_place(m->dir, m->name, t, &m->from_row);
@@ -651,7 +675,7 @@ static void move_names(struct overlay *o, struct move *m)
 			dir_drop_names(o, t);
 		if (t && t->is_lower && !t->origin && m->to.dentry && !m->to.dentry->next_of_node && t->names == m->to.dentry)
 			t->origin = node_lower_path(t);
-		dentry_place(m->new_dir, m->new_name, n, &m->to_row);
+		old = dentry_place(m->new_dir, m->new_name, n, &m->to_row);
 		if (m->from_row.born > 0) {
 			dentry_set_node(d, NULL);
 			d->born = m->from_row.born;
@@ -659,10 +683,11 @@ static void move_names(struct overlay *o, struct move *m)
 		} else {
 			dentry_remove(d);
 		}
-		if (t)
-			node_forget_unused(o, t);
 	}
 	node_update_verdicts(o, n);
+	/* Last: where nobody holds the directory, this may free all that is in it. */
+	if (old)
+		node_forget_unused(o, old);
 }
 
 int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_t new_parent, const char *new_name, unsigned int flags)
@@ -670,7 +695,7 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	struct move m = { .name = name, .new_name = new_name, .exchange = flags & RENAME_EXCHANGE };
 	int r;
 
-	if (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE))
+	if ((flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE)) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	overlay_lock(o);
 	r = name_target(o, parent, name, &m.dir, &m.from);

@@ -54,6 +54,10 @@ struct child {
 };
 /* overlay_child() - what @name in @dir is now; loads rows and looks into the workspace. */
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret);
+/* dentry_shows() - 1 when a name with a row shows something: a row that only follows the workspace needs something to follow. 0 or -errno else. */
+int dentry_shows(struct overlay *o, const struct dentry *d);
+/* errno_is_absent() - what looking into the workspace says of a path that is not there, or not below directories any more. */
+bool errno_is_absent(int r);
 /* name_is_cacheable() - what @c says of its name in @dir, positive or negative, can't change unheard. */
 bool name_is_cacheable(const struct node *dir, const struct child *c);
 /* overlay_load() - all rows of a directory are in memory after it. */
@@ -62,8 +66,8 @@ int overlay_load(struct overlay *o, struct node *dir);
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
 bool node_same_object(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
-/* node_reset_to_lower() - no row and nothing of its own any more: the workspace object @print. */
-void node_reset_to_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
+/* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
+void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
 /* node_load_row() - takes over the values of @row, and what its origin says. */
 int node_load_row(struct overlay *o, struct node *n, const struct node_row *row);
 
@@ -89,6 +93,8 @@ void child_verdict(struct overlay *o, struct node *dir, const char *name, const 
 int node_anchor(struct overlay *o, struct node *n);
 /* node_own_attr() - node_anchor(), and mode, owner and times are in the row from now on. */
 int node_own_attr(struct overlay *o, struct node *n);
+/* node_leave() - @leaving, a name of @n, is about to go: what follows the workspace at its place follows it at another name's. In a transaction. */
+int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
 /* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
 void node_forget_unused(struct overlay *o, struct node *n);

@@ -175,6 +175,7 @@ static int index_row(const struct name_row *name, const struct node_row *node, v
 }
 
 static void select_name(struct selection *s, uint64_t parent, const char *name);
+static void select_node(struct selection *s, uint64_t ino);
 
 static void select_list(struct selection *s, GHashTable *index, int64_t key)
 {
@@ -223,6 +224,21 @@ static void select_node(struct selection *s, uint64_t ino)
 	changed_rows_clear(&below);
 }
 
+/* A directory that was there and is not any more comes back with what was in it, else nothing would lead to that. */
+static void select_lost_parent(struct selection *s, uint64_t parent)
+{
+	struct node_row now, then;
+
+	if (parent == ROOT_INO || store_node_get(s->overlay->store, EPOCH_LIVE, parent, &now) < 0)
+		return;
+	if ((!now.ino || now.attr.nlink == 0) && store_node_get(s->overlay->store, s->epoch, parent, &then) == 0) {
+		if (then.ino)
+			select_node(s, parent);
+		node_row_clear(&then);
+	}
+	node_row_clear(&now);
+}
+
 static void select_name(struct selection *s, uint64_t parent, const char *name)
 {
 	struct name_row row;
@@ -230,6 +246,7 @@ static void select_name(struct selection *s, uint64_t parent, const char *name)
 	if (!g_hash_table_add(s->seen, name_key(parent, name)))
 		return;
 	changed_rows_add_name(parent, name, s->rows);
+	select_lost_parent(s, parent);
 	for (int i = 0; i < 2; i++) {
 		if (store_name_get(s->overlay->store, i ? s->epoch : EPOCH_LIVE, parent, name, &row) < 0)
 			continue;
@@ -299,6 +316,50 @@ static int select_paths(struct overlay *o, int64_t epoch, const char *const *pat
 	return r;
 }
 
+static int count_dir(const struct name_row *name, const struct node_row *node, void *user)
+{
+	(void)name;
+	if (node->ino && S_ISDIR(node->attr.mode))
+		++*(uint32_t *)user;
+	return 0;
+}
+
+/* Directories of our own count their subdirectories: of those that stay while some of these were restored, the count is made again. */
+static int recount_links(struct overlay *o, struct changed_rows *c)
+{
+	g_autoptr(GHashTable) done = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	int r = 0;
+
+	for (guint i = 0; r == 0 && i < c->names->len; i++) {
+		uint64_t ino = g_array_index(c->names, struct changed_name, i).parent;
+		uint32_t links = 2;
+		struct node_row n;
+
+		if (!g_hash_table_add(done, g_memdup2(&ino, sizeof(ino))))
+			continue;
+		r = store_node_get(o->store, EPOCH_LIVE, ino, &n);
+		if (r < 0)
+			return r;
+		if (n.ino && ino != ROOT_INO && n.origin == 0 && n.attr.nlink > 0) {
+			r = store_names(o->store, EPOCH_LIVE, ino, count_dir, &links);
+			if (r == 0 && n.attr.nlink != links) {
+				n.attr.nlink = links;
+				r = store_node_put(o->store, &n);
+				changed_rows_add_node(ino, c);
+			}
+		}
+		node_row_clear(&n);
+	}
+	return r;
+}
+
+static int rollback_rows(struct overlay *o, int64_t epoch, bool some, struct changed_rows *c)
+{
+	int r = restore_rows(o, epoch, c);
+
+	return r == 0 && some ? recount_links(o, c) : r;
+}
+
 int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes)
 {
 	struct changed_rows c;
@@ -315,7 +376,7 @@ int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths,
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)
-		r = overlay_end(o, restore_rows(o, epoch, &c));
+		r = overlay_end(o, rollback_rows(o, epoch, paths != NULL, &c));
 	if (r == 0)
 		r = overlay_resync(o, &c);
 	overlay_unlock(o);

@@ -379,21 +379,56 @@ static bool merge_attr(struct three *t)
 	return true;
 }
 
+/* Of an object that comes from elsewhere: a file whose bytes are its own may still have the xattrs of where it came from. */
+static int moved_xattrs(struct three *t)
+{
+	const struct entry *after = t->c->after;
+	struct origin o = { 0 };
+	int r;
+
+	if (after->own_xattrs || after->lower || !after->origin)
+		return tree_xattrs(t->r->to, after, &t->out->xattrs);
+	r = store_origin_get(t->r->store, after->origin, &o);
+	if (r == 0)
+		r = lower_xattrs(t->r->lower, o.path, &t->out->xattrs);
+	origin_clear(&o);
+	return is_lost_parent(r) ? 0 : r;
+}
+
+/* Whether the sandbox's object follows another one than that at the path: it was moved here, or is another name of an inode. */
+static int comes_from_elsewhere(struct three *t, bool *ret)
+{
+	const struct entry *after = t->c->after;
+	struct origin o = { 0 };
+	int r;
+
+	*ret = after->lower && strcmp(after->lower, t->c->path) != 0;
+	if (after->lower || !after->origin)
+		return 0;
+	r = store_origin_get(t->r->store, after->origin, &o);
+	if (r == 0)
+		*ret = strcmp(o.path, t->c->path) != 0;
+	origin_clear(&o);
+	return r;
+}
+
 /* Sets out->xattrs to what the object is to have. */
 static int merge_xattrs(struct three *t, bool *ret_ok)
 {
 	const struct entry *after = t->c->after;
 	GBytes *workspace = NULL;
+	bool elsewhere;
 	int r = lower_xattrs(t->r->lower, t->c->path, &workspace);
 
 	*ret_ok = true;
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	if (!after->own_xattrs) {
+		return is_lost_parent(r) ? 0 : r;
+	r = comes_from_elsewhere(t, &elsewhere);
+	if (r < 0 || (!after->own_xattrs && !elsewhere)) {
 		t->out->xattrs = workspace;
-		return 0;
+		return r;
 	}
-	r = tree_xattrs(t->r->to, after, &t->out->xattrs);
+	r = moved_xattrs(t);
 	if (r == 0 && !xattrs_equal(workspace, t->out->xattrs)) {
 		t->out->set |= SET_XATTRS;
 		*ret_ok = fingerprint_same(&t->base.print, &t->out->now) || is_known(t->r, t->c->path, &t->out->now);
@@ -434,22 +469,6 @@ static int resolve_attr_only(struct three *t)
 	else
 		need_attr(t);
 	return 0;
-}
-
-/* Of an object that comes from elsewhere: a file whose bytes are its own may still have the xattrs of where it came from. */
-static int moved_xattrs(struct three *t)
-{
-	const struct entry *after = t->c->after;
-	struct origin o = { 0 };
-	int r;
-
-	if (after->own_xattrs || after->lower || !after->origin)
-		return tree_xattrs(t->r->to, after, &t->out->xattrs);
-	r = store_origin_get(t->r->store, after->origin, &o);
-	if (r == 0)
-		r = lower_xattrs(t->r->lower, o.path, &t->out->xattrs);
-	origin_clear(&o);
-	return is_lost_parent(r) ? 0 : r;
 }
 
 static int resolve_new_object(struct three *t)

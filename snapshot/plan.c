@@ -160,7 +160,7 @@ static int mount_of(struct plan *p, const char *path, uint64_t ret[2])
 	r = place_open(lower_root_fd(p->job->lower), path, &at);
 	if (r == 0)
 		r = place_mount(at.dirfd, ret);
-	else if (*dir && (r == -ENOENT || r == -ENOTDIR))
+	else if (*dir && (r == -ENOENT || r == -ENOTDIR || r == -ELOOP))
 		r = mount_of(p, dir, ret);
 	if (r == 0)
 		g_hash_table_insert(p->mounts, g_steal_pointer(&dir), g_memdup2(ret, sizeof(uint64_t[2])));
