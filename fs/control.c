@@ -154,15 +154,17 @@ static GVariant *op_rollback(struct overlay *o, GVariantDict *in, int *ret_fd, G
 	const char *name = NULL;
 	uint64_t names = 0, nodes = 0;
 	int64_t to = 0, before = 0;
+	gboolean scratch = FALSE;
 	GVariantDict d;
 	int r = 0;
 
 	(void)ret_fd;
 	g_variant_dict_lookup(in, "to", "x", &to);
+	g_variant_dict_lookup(in, "scratch", "b", &scratch);
 	if (g_variant_dict_lookup(in, "name", "&s", &name) && *name)
 		r = overlay_snapshot(o, name, &before);
 	if (r == 0)
-		r = overlay_rollback(o, to, paths, &names, &nodes);
+		r = overlay_rollback(o, to, paths, scratch, &names, &nodes);
 	if (r < 0)
 		return control_fail(error, r, "rollback");
 	g_variant_dict_init(&d, NULL);

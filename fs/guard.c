@@ -4,19 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-/*
- * The actions that wait for a human or change what is read have no machinery yet; until then each acts as the nearest more closed
- * one, so that a policy never gives more than it says.
- */
+/* There is nobody to ask yet: a question without an answer is a no. */
 static enum action guard_effective(enum action a)
 {
-	switch (a) {
-	case ACTION_ASK:
-	case ACTION_MASK:
-		return ACTION_DENY;
-	default:
-		return a;
-	}
+	return a == ACTION_ASK ? ACTION_DENY : a;
 }
 
 static void verdict_finish(const struct policy *p, const char *path, bool is_dir, struct verdict *v)
@@ -56,6 +47,16 @@ int guard_change(const struct verdict *v)
 	int r = guard_read(v);
 
 	return r < 0 ? r : v->action >= ACTION_READ ? -EROFS : 0;
+}
+
+int guard_read_xattr(const struct verdict *v)
+{
+	return v->action == ACTION_MASK ? -EACCES : guard_read(v);
+}
+
+bool guard_is_masked(const struct verdict *v)
+{
+	return v->action == ACTION_MASK;
 }
 
 int guard_create(const struct verdict *v)

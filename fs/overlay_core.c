@@ -63,7 +63,6 @@ void overlay_free(struct overlay *o)
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
-	g_queue_clear(&o->open_contents);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
 	policy_free(o->policy);
@@ -161,6 +160,10 @@ int overlay_end(struct overlay *o, int r)
 		undo_clear(u);
 	}
 	g_array_set_size(o->undo, 0);
+	/* What a truncation cut off is given back once nothing can bring it back. */
+	if (r == 0 && o->trim && o->trim->content && content_trim(o->trim->content) < 0)
+		g_debug("a cut object keeps its space until it grows again");
+	o->trim = NULL;
 	return r;
 }
 
@@ -236,7 +239,7 @@ void node_set_print(struct node *n, const struct fingerprint *print)
 	n->print_btime = print->btime;
 }
 
-/* Remembers what the kernel is about to be told, and has it drop cached pages when the workspace's bytes changed under it. */
+/* Remembers how the workspace object looked, and has the kernel drop cached pages when its bytes changed under it. */
 static void node_note_seen(struct overlay *o, struct node *n, const struct attr *a)
 {
 	bool changed = n->seen_ctime != 0 &&
@@ -599,7 +602,7 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 			ret->blocks = n->content ? content_blocks(n->content) : (ret->size + 511) / 512;
 	}
 	if (r == 0)
-		node_note_seen(o, n, ret);
+		node_note_seen(o, n, &print.attr);
 	return 0;
 }
 
@@ -619,12 +622,20 @@ static void attr_of_dir(const struct node *n, struct attr *a)
 
 int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
 {
+	GBytes *masked;
 	struct attr a;
 	int r = node_attr(o, n, &a);
 
 	if (r < 0)
 		return r;
 	attr_of_dir(n, &a);
+	if (S_ISREG(a.mode) && guard_is_masked(&n->verdict)) {
+		r = node_masked(o, n, &a, &masked);
+		if (r < 0)
+			return r;
+		a.size = g_bytes_get_size(masked);
+		a.blocks = (a.size + 511) / 512;
+	}
 	guard_attr(&n->verdict, &a);
 	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
 	ret->attr_cacheable = node_is_dir(n) ? !n->is_lower || n->watched :

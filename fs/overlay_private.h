@@ -26,6 +26,7 @@ struct overlay {
 	struct watch *watch;             /* the same; and where inotify gives nothing */
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
+	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 };
 
 /* overlay_core.c: transactions */
@@ -97,6 +98,8 @@ int node_open_content(struct overlay *o, struct node *n, struct content **ret);
 void node_close_content(struct overlay *o, struct node *n);
 /* node_own_data() - a writable content with at least the first @keep bytes of the present one. In a transaction. */
 int node_own_data(struct overlay *o, struct node *n, uint64_t keep, struct content **ret);
+/* node_masked() - what a masked file shows; borrowed until the next call for @n. */
+int node_masked(struct overlay *o, struct node *n, const struct attr *now, GBytes **ret);
 int node_set_size(struct overlay *o, struct node *n, uint64_t size);
 
 /* overlay_xattr.c */

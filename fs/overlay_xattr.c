@@ -58,7 +58,7 @@ static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct 
 	/* An ACL that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
 	if (name && g_str_has_prefix(name, "system."))
 		return -EOPNOTSUPP;
-	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read(&(*ret)->verdict);
+	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read_xattr(&(*ret)->verdict);
 }
 
 int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes **ret)

@@ -23,7 +23,8 @@ struct base85 {
 
 static void base85_line(struct base85 *b)
 {
-	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+	static const char digits[] =
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 	char out[1 + LINE / 4 * 5 + 1];
 	size_t n = 0;
 
@@ -101,7 +102,8 @@ static int deflate_put(struct deflater *d, const void *data, size_t size, bool l
 		gsize taken, made;
 
 		result = g_converter_convert(d->zlib, data, size, buf, sizeof(buf),
-					     last ? G_CONVERTER_INPUT_AT_END : G_CONVERTER_NO_FLAGS, &taken, &made, NULL);
+					     last ? G_CONVERTER_INPUT_AT_END : G_CONVERTER_NO_FLAGS, &taken, &made,
+					     NULL);
 		if (result == G_CONVERTER_ERROR)
 			return -EIO;
 		base85_put(d->out, buf, made);
@@ -139,7 +141,7 @@ struct common {
 	const struct blob *before;
 	const struct blob *after;
 	GArray *matches; /* of struct match, ascending on both sides */
-	char *x;         /* CHUNK bytes each */
+	char *x;	 /* CHUNK bytes each */
 	char *y;
 };
 
@@ -239,8 +241,8 @@ static int find_common(struct common *c)
 }
 
 /*
- * Git's delta: both sizes as varints, then operations. A byte below 128 says how many bytes to insert follow; one above copies
- * from the source, its low bits telling which bytes of the offset (4) and the size (3) follow, little-endian.
+ * Git's delta: both sizes as varints, then operations. A byte below 128 says how many bytes to insert follow; one above
+ * copies from the source, its low bits telling which bytes of the offset (4) and the size (3) follow, little-endian.
  */
 
 #define INSERT_MAX 127

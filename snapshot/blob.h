@@ -4,8 +4,8 @@
 /*
  * blob - one side of a change as git would store it: a mode, bytes, an id
  *
- * A blob of up to BLOB_WHOLE_MAX bytes is held in memory; a larger one is only read in pieces and counts as binary, so memory stays
- * bounded whatever the sandbox holds.
+ * A blob of up to BLOB_WHOLE_MAX bytes is held in memory; a larger one is only read in pieces and counts as binary, so
+ * memory stays bounded whatever the sandbox holds.
  */
 
 #include <glib.h>
@@ -16,8 +16,8 @@
 /* A text of more lines counts as binary too: the line matcher needs some 60 bytes per line and side. */
 #define BLOB_LINES_MAX (1024 * 1024)
 /*
- * And a pair of texts of which more lines than this differ on both sides: two times a million random lines of one letter keep
- * the matcher busy for 15 to 30 seconds, 64 Ki for less than one. An edit in a long text stays a text.
+ * And a pair of texts of which more lines than this differ on both sides: two times a million random lines of one
+ * letter keep the matcher busy for 15 to 30 seconds, 64 Ki for less than one. An edit in a long text stays a text.
  */
 #define BLOB_CHANGED_LINES_MAX (64 * 1024)
 #define BLOB_ID_SIZE 41
@@ -26,8 +26,8 @@
 struct blob {
 	uint32_t mode; /* 0100644, 0100755 or 0120000; 0 = nothing that git knows */
 	uint64_t size;
-	GBytes *bytes; /* NULL when absent or too large */
-	bool binary;   /* by git's rule: a NUL in the first 8000 bytes; or too large for lines */
+	GBytes *bytes;		/* NULL when absent or too large */
+	bool binary;		/* by git's rule: a NUL in the first 8000 bytes; or too large for lines */
 	struct tree_file *file; /* of a large one */
 };
 

@@ -22,10 +22,10 @@ struct walk {
 	struct tree *to;
 	const struct change_options *options;
 	struct pathspec *spec;
-	GQueue todo;      /* of struct pair */
-	GPtrArray *kept;  /* entries of directories in @todo that no change owns */
+	GQueue todo;	 /* of struct pair */
+	GPtrArray *kept; /* entries of directories in @todo that no change owns */
 	GPtrArray *changes;
-	char *at;         /* the path in work, for errors */
+	char *at; /* the path in work, for errors */
 };
 
 void change_free(struct change *c)
@@ -43,8 +43,8 @@ int change_error(GError **error, int r, const char *what, const char *path)
 {
 	g_autofree char *shown = g_utf8_make_valid(*path ? path : ".", -1);
 
-	g_set_error(error, STORE_ERROR, r == -ENOSPC ? STORE_ERROR_NO_SPACE : STORE_ERROR_FAILED, "%s: %s: %s", shown, what,
-		    r == -ESTALE ? "changed while it was being read" : g_strerror(-r));
+	g_set_error(error, STORE_ERROR, r == -ENOSPC ? STORE_ERROR_NO_SPACE : STORE_ERROR_FAILED, "%s: %s: %s", shown,
+		    what, r == -ESTALE ? "changed while it was being read" : g_strerror(-r));
 	return r;
 }
 
@@ -128,7 +128,9 @@ static int change_hash(struct walk *w, struct change *c)
 	return r;
 }
 
-/* Are the bytes of two objects of one type different? Reads each file once: it hashes when the hash is wanted anyway. */
+/*
+ * Are the bytes of two objects of one type different? Reads each file once: it hashes when the hash is wanted anyway.
+ */
 static int change_compare(struct walk *w, struct change *c)
 {
 	struct side a = from_side(w, c->before), b = to_side(w, c->after);
@@ -165,12 +167,15 @@ static void pair_free(gpointer data)
 	g_free(p);
 }
 
-static void walk_push(struct walk *w, const char *path, const struct entry *before, const struct entry *after, bool selected)
+static void walk_push(struct walk *w, const char *path, const struct entry *before, const struct entry *after,
+		      bool selected)
 {
 	struct pair *p = g_new0(struct pair, 1);
 
-	*p = (struct pair){ .path = g_strdup(path), .selected = selected,
-			    .before = is_directory(before) ? before : NULL, .after = is_directory(after) ? after : NULL };
+	*p = (struct pair){ .path = g_strdup(path),
+			    .selected = selected,
+			    .before = is_directory(before) ? before : NULL,
+			    .after = is_directory(after) ? after : NULL };
 	g_queue_push_head(&w->todo, p);
 }
 
@@ -484,7 +489,8 @@ static int hash_all(struct walk *w)
 	return r;
 }
 
-int changes_between(struct tree *from, struct tree *to, const struct change_options *options, GPtrArray **ret, GError **error)
+int changes_between(struct tree *from, struct tree *to, const struct change_options *options, GPtrArray **ret,
+		    GError **error)
 {
 	static const struct change_options all = { 0 };
 	struct walk w = { .from = from, .to = to, .options = options ? options : &all, .todo = G_QUEUE_INIT };

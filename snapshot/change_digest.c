@@ -6,8 +6,8 @@
 #include "snapshot/xattr.h"
 
 /*
- * The canonical list: a version line, then for each change its fields, each as its length (8 bytes, big-endian) and its bytes, so
- * no two lists look alike. Numbers are fields of 8 bytes, big-endian.
+ * The canonical list: a version line, then for each change its fields, each as its length (8 bytes, big-endian) and its
+ * bytes, so no two lists look alike. Numbers are fields of 8 bytes, big-endian.
  */
 
 static void put(GChecksum *sum, const void *data, size_t size)

@@ -76,7 +76,8 @@ static void add_xattr(const char *name, const void *value, size_t size, void *us
 	add_text(user, valid, encoded);
 }
 
-static int add_side(JsonBuilder *b, const char *key, struct tree *t, const struct entry *e, const uint8_t *sha256, GBytes *xattrs)
+static int add_side(JsonBuilder *b, const char *key, struct tree *t, const struct entry *e, const uint8_t *sha256,
+		    GBytes *xattrs)
 {
 	g_autofree char *mode = g_strdup_printf("%06o", e->attr.mode), *target = NULL;
 	int r = 0;
@@ -133,8 +134,8 @@ static int add_sides(JsonBuilder *b, const struct change *c, struct tree *from, 
 	return r;
 }
 
-static int change_to_json(const struct change *c, struct tree *from, struct tree *to, struct json_totals *totals, char **ret,
-			  GError **error)
+static int change_to_json(const struct change *c, struct tree *from, struct tree *to, struct json_totals *totals,
+			  char **ret, GError **error)
 {
 	g_autoptr(JsonBuilder) b = json_builder_new();
 	const char status[] = { c->status, '\0' };
@@ -192,8 +193,8 @@ static char *summary_to_json(guint n, const struct json_totals *totals)
 		const char *key;
 		enum change_status status;
 	} counts[] = {
-		{ "added", CHANGE_ADDED },	     { "modified", CHANGE_MODIFIED }, { "deleted", CHANGE_DELETED },
-		{ "renamed", CHANGE_RENAMED },	     { "type", CHANGE_TYPE },	      { "permission", CHANGE_PERMISSION },
+		{ "added", CHANGE_ADDED },     { "modified", CHANGE_MODIFIED }, { "deleted", CHANGE_DELETED },
+		{ "renamed", CHANGE_RENAMED }, { "type", CHANGE_TYPE },		{ "permission", CHANGE_PERMISSION },
 		{ "xattr", CHANGE_XATTR },
 	};
 	g_autoptr(JsonBuilder) b = json_builder_new();

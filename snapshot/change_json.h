@@ -6,10 +6,11 @@
  *
  *   {"schema", "sandbox", "workspace", "from", "to", "digest", "changes": [...], "summary": {...}}
  *
- * A change has "path", "status" (A M D R T P X), "old" and "new" (absent when that side is), "binary", "added" and "removed" (lines), and
- * for a rename "from_path" and "similarity". A side has "type", "mode" (octal, type included), "uid", "gid", "size", "sha256" of a
- * file, "target" of a symlink, and "xattrs" (name -> base64) when they differ. The root is ".". What is not UTF-8 is shown with replacement
- * characters and also given as base64 of its bytes: "path_b64", "from_path_b64", "target_b64".
+ * A change has "path", "status" (A M D R T P X), "old" and "new" (absent when that side is), "binary", "added" and
+ * "removed" (lines), and for a rename "from_path" and "similarity". A side has "type", "mode" (octal, type included),
+ * "uid", "gid", "size", "sha256" of a file, "target" of a symlink, and "xattrs" (name -> base64) when they differ. The
+ * root is ".". What is not UTF-8 is shown with replacement characters and also given as base64 of its bytes:
+ * "path_b64", "from_path_b64", "target_b64".
  *
  * The object is written change by change, so a list of any length takes little memory.
  */

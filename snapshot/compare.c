@@ -138,8 +138,8 @@ int sides_compare_xattrs(struct side a, struct side b, bool *ret_equal)
 }
 
 /*
- * How many bytes of a file fall into lines (or runs of 64 bytes without a newline) of each hash: git's way to score a rename,
- * with a table of fixed size. Two lines that share a bucket only make the score a little too high.
+ * How many bytes of a file fall into lines (or runs of 64 bytes without a newline) of each hash: git's way to score a
+ * rename, with a table of fixed size. Two lines that share a bucket only make the score a little too high.
  */
 static int count_spans(struct side s, uint64_t *buckets, size_t n_buckets)
 {

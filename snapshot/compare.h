@@ -12,15 +12,18 @@ struct side {
 };
 
 /*
- * side_identity() - the workspace path that the object came from, whether its bytes still show through or not; NULL when it was
- * made in the sandbox. Caller frees.
+ * side_identity() - the workspace path that the object came from, whether its bytes still show through or not; NULL
+ * when it was made in the sandbox. Caller frees.
  */
 int side_identity(struct side s, char **ret);
 
 /* sides_share() - both trees lie over one workspace, so equal workspace paths mean equal bytes. */
 bool sides_share(struct side a, struct side b);
 
-/* sides_same_directory() - both merge the same workspace directory (or are one directory of the sandbox): only rows can differ. */
+/*
+ * sides_same_directory() - both merge the same workspace directory (or are one directory of the sandbox): only rows can
+ * differ.
+ */
 bool sides_same_directory(struct side a, struct side b);
 
 /* sides_known_equal() - two regular files whose bytes need not be read to know that they are equal. */
@@ -33,5 +36,7 @@ int sides_compare_targets(struct side a, struct side b, bool *ret_equal);
 
 int sides_compare_xattrs(struct side a, struct side b, bool *ret_equal);
 
-/* sides_similarity() - percent of the larger file's bytes, in lines or runs of 64, that the other has too; at most 99. */
+/*
+ * sides_similarity() - percent of the larger file's bytes, in lines or runs of 64, that the other has too; at most 99.
+ */
 int sides_similarity(struct side a, struct side b, uint8_t *ret);

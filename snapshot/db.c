@@ -81,7 +81,8 @@ int db_open(const char *path, bool create, bool readonly, struct db **ret)
 	}
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_timeout(db->handle, 10000);
-	r = db_exec(db, readonly ? "PRAGMA query_only = 1" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+	r = db_exec(db, readonly ? "PRAGMA query_only = 1" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+						       "PRAGMA wal_autocheckpoint = 0");
 	if (r < 0) {
 		db_close(db);
 		return r;

@@ -94,7 +94,8 @@ char *diff_describe(const struct change *c)
 		g_string_append_printf(s, ", %s -> %s", type_name(a->attr.mode), type_name(b->attr.mode));
 	else if (!S_ISREG(one->attr.mode) && !S_ISLNK(one->attr.mode))
 		g_string_append_printf(s, ", %s", type_name(one->attr.mode));
-	if (a && b && !S_ISLNK(b->attr.mode) && c->status != CHANGE_TYPE && (a->attr.mode & 07777) != (b->attr.mode & 07777))
+	if (a && b && !S_ISLNK(b->attr.mode) && c->status != CHANGE_TYPE &&
+	    (a->attr.mode & 07777) != (b->attr.mode & 07777))
 		g_string_append_printf(s, ", mode %04o -> %04o", a->attr.mode & 07777, b->attr.mode & 07777);
 	if (a && b && (a->attr.uid != b->attr.uid || a->attr.gid != b->attr.gid))
 		g_string_append_printf(s, ", owner %u:%u -> %u:%u", a->attr.uid, a->attr.gid, b->attr.uid, b->attr.gid);
@@ -124,8 +125,8 @@ static uint64_t count_all(const struct blob *b)
 	return lines;
 }
 
-int diff_count_lines(const struct change *c, struct tree *from, struct tree *to, uint64_t *ret_added, uint64_t *ret_removed,
-		     bool *ret_binary, GError **error)
+int diff_count_lines(const struct change *c, struct tree *from, struct tree *to, uint64_t *ret_added,
+		     uint64_t *ret_removed, bool *ret_binary, GError **error)
 {
 	struct blob a = { 0 }, b = { 0 };
 	uint64_t added = 0, removed = 0;

@@ -4,11 +4,12 @@
 /*
  * diff - a change list as git's patch format, as a table of statistics, or as names
  *
- * The patch applies with `git apply` to the tree it was made from: modes, type changes, symlinks, renames, binary contents (base85),
- * quoted names, files without a final newline. What git's format can't carry (empty directories, owners, xattrs, special files)
- * and paths that git refuses such as .git/config) has no part in the patch: except for directories a comment line, "# sbxfs: ...",
- * which git apply skips, says so, and the other formats show it. Contents of more than 32 MiB or a million lines, and edits of
- * more than 64 Ki lines, are treated as binary (snapshot/blob.h), so memory and time stay bounded.
+ * The patch applies with `git apply` to the tree it was made from: modes, type changes, symlinks, renames, binary
+ * contents (base85), quoted names, files without a final newline. What git's format can't carry (empty directories,
+ * owners, xattrs, special files) and paths that git refuses (such as .git/config) have no part in the patch: except for
+ * directories a comment line, "# sbxfs: ...", which git apply skips, says so, and the other formats show it. Contents
+ * of more than 32 MiB or a million lines, and edits of more than 64 Ki lines, are treated as binary (snapshot/blob.h),
+ * so memory and time stay bounded.
  */
 
 #include "snapshot/change.h"
@@ -20,11 +21,12 @@ int diff_stat(GPtrArray *changes, struct tree *from, struct tree *to, diff_write
 /* diff_name_status() - @nul: paths verbatim and NUL-terminated, as git's -z; else quoted as git quotes. */
 int diff_name_status(GPtrArray *changes, bool nul, diff_write write, void *user, GError **error);
 /* diff_count_lines() - added and removed lines of one change; @ret_binary when it has none to count. */
-int diff_count_lines(const struct change *c, struct tree *from, struct tree *to, uint64_t *ret_added, uint64_t *ret_removed, bool *ret_binary, GError **error);
+int diff_count_lines(const struct change *c, struct tree *from, struct tree *to, uint64_t *ret_added,
+		     uint64_t *ret_removed, bool *ret_binary, GError **error);
 /* diff_quote_path() - as git quotes with core.quotePath, "." for the root; caller frees. */
 char *diff_quote_path(const char *path);
 /*
- * diff_describe() - what lines of text do not tell: "directory", "fifo", "mode 0644 -> 0600", "owner 0:0 -> 5:5", "xattrs"...;
- * NULL when there is nothing more. Caller frees.
+ * diff_describe() - what lines of text do not tell: "directory", "fifo", "mode 0644 -> 0600", "owner 0:0 -> 5:5",
+ * "xattrs"...; NULL when there is nothing more. Caller frees.
  */
 char *diff_describe(const struct change *c);

@@ -32,7 +32,8 @@ static uint64_t file_size(const struct entry *e)
 	return e && S_ISREG(e->attr.mode) ? e->attr.size : 0;
 }
 
-static int stat_line_new(const struct change *c, struct tree *from, struct tree *to, struct stat_line **ret, GError **error)
+static int stat_line_new(const struct change *c, struct tree *from, struct tree *to, struct stat_line **ret,
+			 GError **error)
 {
 	struct stat_line l = { .size_before = file_size(c->before), .size_after = file_size(c->after) };
 	g_autofree char *old_name = NULL, *name = NULL;
@@ -79,8 +80,8 @@ static void append_line(GString *s, const struct stat_line *l, int name_width, i
 {
 	g_string_append_printf(s, " %-*s | ", name_width, l->name);
 	if (l->binary)
-		g_string_append_printf(s, "%*s %" G_GUINT64_FORMAT " -> %" G_GUINT64_FORMAT " bytes", number_width, "Bin",
-				       l->size_before, l->size_after);
+		g_string_append_printf(s, "%*s %" G_GUINT64_FORMAT " -> %" G_GUINT64_FORMAT " bytes", number_width,
+				       "Bin", l->size_before, l->size_after);
 	else
 		g_string_append_printf(s, "%*" G_GUINT64_FORMAT, number_width, l->added + l->removed);
 	if (!l->binary && l->added + l->removed) {

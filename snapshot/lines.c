@@ -49,7 +49,8 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const
 	return 0;
 }
 
-static int on_counted_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line, void *user)
+static int on_counted_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line,
+			   void *user)
 {
 	struct job *job = user;
 
@@ -67,16 +68,18 @@ static int on_binary(const git_diff_delta *delta, const git_diff_binary *binary,
 
 	(void)delta;
 	for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-		struct lines_binary half = { .delta = files[i]->type == GIT_DIFF_BINARY_DELTA, .data = files[i]->data,
-					     .size = files[i]->datalen, .inflated_size = files[i]->inflatedlen };
+		struct lines_binary half = { .delta = files[i]->type == GIT_DIFF_BINARY_DELTA,
+					     .data = files[i]->data,
+					     .size = files[i]->datalen,
+					     .inflated_size = files[i]->inflatedlen };
 
 		job->binary(&half, job->user);
 	}
 	return 0;
 }
 
-static int run(struct job *job, GBytes *before, GBytes *after, uint32_t flags, git_diff_hunk_cb hunk_cb, git_diff_line_cb line_cb,
-	       GError **error)
+static int run(struct job *job, GBytes *before, GBytes *after, uint32_t flags, git_diff_hunk_cb hunk_cb,
+	       git_diff_line_cb line_cb, GError **error)
 {
 	git_diff_options options = GIT_DIFF_OPTIONS_INIT;
 	gsize old_size = 0, new_size = 0;
@@ -87,9 +90,8 @@ static int run(struct job *job, GBytes *before, GBytes *after, uint32_t flags, g
 	lines_init();
 	options.flags = flags;
 	options.max_size = -1;
-	/* libgit2 takes NULL for "absent"; an empty string is a file. */
-	if (git_diff_buffers(before && !old ? "" : old, old_size, NULL, after && !new ? "" : new, new_size, NULL, &options, NULL,
-			     job->binary ? on_binary : NULL, hunk_cb, line_cb, job) == 0)
+	if (git_diff_buffers(old, old_size, NULL, new, new_size, NULL, &options, NULL, job->binary ? on_binary : NULL,
+			     hunk_cb, line_cb, job) == 0)
 		return 0;
 	e = git_error_last();
 	g_set_error(error, STORE_ERROR, STORE_ERROR_FAILED, "%s", e ? e->message : "libgit2 failed");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * diff_patch() - the change list in git's patch format. The headers are written here, since libgit2 writes them only for
- * objects of a repository; what comes below them is from lines.c and binary_patch.c.
+ * diff_patch() - the change list in git's patch format. The headers are written here, since libgit2 writes them only
+ * for objects of a repository; what comes below them is from lines.c and binary_patch.c.
  */
 
 #include "snapshot/diff.h"
@@ -46,8 +46,8 @@ static bool ends_component(const char *p)
 }
 
 /*
- * Git refuses every patch that names .git, in any case and in the spellings that some file system takes for it, and .gitmodules
- * as a symlink (read-cache.c, verify_path()). One such part would make the whole patch useless.
+ * Git refuses every patch that names .git, in any case and in the spellings that some file system takes for it, and
+ * .gitmodules as a symlink (read-cache.c, verify_path()). One such part would make the whole patch useless.
  */
 static bool git_takes_path(const char *path, const struct entry *e)
 {
@@ -93,8 +93,8 @@ static void put_side(struct patch *p, const char *key, const char *prefix, const
 }
 
 /*
- * A name in the first line. Git splits that line at a space where both halves look alike, but gives up at a name like "a /b"
- * (which it prints itself); quotes, needless as they are, get it through.
+ * A name in the first line. Git splits that line at a space where both halves look alike, but gives up at a name like
+ * "a /b" (which it prints itself); quotes, needless as they are, get it through.
  */
 static char *header_name(const char *prefix, const char *path)
 {
@@ -123,7 +123,8 @@ static void put_header(struct patch *p, const struct part *part)
 	put_line(p, "rename to", part->new_path);
 }
 
-static int put_content(struct patch *p, const struct part *part, const struct blob *a, const struct blob *b, GError **error)
+static int put_content(struct patch *p, const struct part *part, const struct blob *a, const struct blob *b,
+		       GError **error)
 {
 	if (!blobs_are_text(a, b))
 		return binary_patch(a, b, patch_put, p, error);
@@ -149,7 +150,10 @@ static int put_changed_content(struct patch *p, const struct part *part, bool he
 	if (r < 0) {
 		change_error(error, r, "can't read", part->new_path);
 	} else if (strcmp(old_id, new_id) != 0) {
-		/* Without anything to say git would call the part garbage: a file may be equal again by the time it is read. */
+		/*
+		 * Without anything to say git would call the part garbage: a file may be equal again by the time it is
+		 * read.
+		 */
 		if (!header)
 			put_header(p, part);
 		g_string_append_printf(p->buf, "index %s..%s", old_id, new_id);
@@ -186,11 +190,16 @@ static int patch_change(struct patch *p, const struct change *c, GError **error)
 {
 	static const char refused[] = "not in this patch, git refuses the path";
 	const char *old_path = c->from_path ? c->from_path : c->path;
-	bool takes_old = c->before && git_takes_path(old_path, c->before), takes_new = c->after && git_takes_path(c->path, c->after);
+	bool takes_old = c->before && git_takes_path(old_path, c->before),
+	     takes_new = c->after && git_takes_path(c->path, c->after);
 	const struct entry *before = takes_old ? c->before : NULL, *after = takes_new ? c->after : NULL;
 	uint32_t old_mode = blob_mode(before), new_mode = blob_mode(after);
-	struct part part = { .old_path = old_path, .new_path = c->path, .before = before, .after = after,
-			     .content_changed = c->content_changed, .similarity = -1 };
+	struct part part = { .old_path = old_path,
+			     .new_path = c->path,
+			     .before = before,
+			     .after = after,
+			     .content_changed = c->content_changed,
+			     .similarity = -1 };
 	int r = 0;
 
 	if (c->before && !takes_old && !S_ISDIR(c->before->attr.mode))
@@ -230,7 +239,9 @@ static int patch_change(struct patch *p, const struct change *c, GError **error)
 
 int diff_patch(GPtrArray *changes, struct tree *from, struct tree *to, diff_write write, void *user, GError **error)
 {
-	struct patch p = { .from = from, .to = to, .write = write, .user = user, .buf = g_string_sized_new(2 * FLUSH_SIZE) };
+	struct patch p = {
+		.from = from, .to = to, .write = write, .user = user, .buf = g_string_sized_new(2 * FLUSH_SIZE)
+	};
 	int r = 0;
 
 	for (guint i = 0; r == 0 && i < changes->len; i++) {

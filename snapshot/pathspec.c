@@ -70,7 +70,8 @@ void pathspec_free(struct pathspec *p)
 /* Is @path the directory @dir or below it? */
 static bool lies_in(const char *path, const char *dir, size_t dir_length)
 {
-	return dir_length == 0 || (strncmp(path, dir, dir_length) == 0 && (path[dir_length] == '/' || !path[dir_length]));
+	return dir_length == 0 ||
+	       (strncmp(path, dir, dir_length) == 0 && (path[dir_length] == '/' || !path[dir_length]));
 }
 
 /* Does the glob match @path or one of its parents? */

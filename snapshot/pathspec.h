@@ -4,9 +4,10 @@
 /*
  * pathspec - the part of a tree that a command was limited to
  *
- * An item is a path, which stands for itself and all below it, or a glob when it contains one of * ? [ - as fnmatch(3) without
- * FNM_PATHNAME, so "src*.c" reaches into subdirectories as git's pathspecs do; a glob that matches a directory covers all
- * below it. A path that contains such a character can also be given literally. "" and "." are the whole tree.
+ * An item is a path, which stands for itself and all below it, or a glob when it contains one of * ? [ - as fnmatch(3)
+ * without FNM_PATHNAME, so "src*.c" reaches into subdirectories as git's pathspecs do; a glob that matches a directory
+ * covers all below it. A path that contains such a character can also be given literally. "" and "." are the whole
+ * tree.
  */
 
 #include <glib.h>
@@ -14,9 +15,9 @@
 struct pathspec;
 
 enum pathspec_match {
-	PATHSPEC_NONE,  /* neither it nor anything below */
+	PATHSPEC_NONE,	/* neither it nor anything below */
 	PATHSPEC_BELOW, /* not the path itself, but maybe something below it */
-	PATHSPEC_ALL,   /* the path and all below it */
+	PATHSPEC_ALL,	/* the path and all below it */
 };
 
 /* pathspec_new() - @items is NULL-terminated and copied; NULL = the whole tree. */

@@ -352,7 +352,7 @@ static bool put_link(struct plan *p, const struct change *c, const struct resolu
 	struct fingerprint now;
 	struct step *s;
 
-	if (res->now.attr.mode || !after->ino || !after->lower || after->attr.nlink < 2 || !shows_lower(after, after->lower) ||
+	if (res->now.attr.mode || !after->ino || !after->lower || !shows_lower(after, after->lower) ||
 	    strcmp(after->lower, c->path) == 0 || g_hash_table_contains(p->gone, after->lower) ||
 	    !same_mount(p, c->path, after->lower))
 		return false;

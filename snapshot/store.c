@@ -316,22 +316,35 @@ void store_abort(struct store *s)
 	s->epoch = s->epoch_before;
 }
 
+/* The write-ahead log, which SQLite keeps as long as the connection is open. Returns the descriptor or -errno. */
+static int store_wal(struct store *s)
+{
+	g_autofree char *path = NULL;
+	int fd = __atomic_load_n(&s->wal_fd, __ATOMIC_ACQUIRE), expected = -1;
+
+	if (fd >= 0)
+		return fd;
+	path = g_build_filename(s->dir, "store.db-wal", NULL);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return fd;
+	close(fd);
+	return expected;
+}
+
 int store_sync(struct store *s)
 {
 	/*
 	 * In WAL mode with synchronous = NORMAL a commit is in the log but not yet on the disk; a checkpoint syncs the log before it
 	 * empties it. So syncing the log is what is left to do, and it needs neither the connection nor its lock.
 	 */
-	if (s->wal_fd < 0) {
-		g_autofree char *path = g_build_filename(s->dir, "store.db-wal", NULL);
-		int fd = open(path, O_RDONLY | O_CLOEXEC), expected = -1;
+	int fd = store_wal(s);
 
-		if (fd < 0)
-			return errno == ENOENT ? 0 : -errno;
-		if (!__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			close(fd);
-	}
-	return fdatasync(s->wal_fd) < 0 ? -errno : 0;
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	return fdatasync(fd) < 0 ? -errno : 0;
 }
 
 bool store_free_reserve(struct store *s)
@@ -341,11 +354,17 @@ bool store_free_reserve(struct store *s)
 	return ftruncate(s->reserve_fd, 0) == 0;
 }
 
+/* A log shorter than this is left alone: a checkpoint syncs twice, and what the log holds is as safe as in the database. */
+#define WAL_LONG (4 * 1024 * 1024)
+
 int store_checkpoint(struct store *s)
 {
-	int r = 0;
+	int fd = store_wal(s), r = 0;
+	struct stat st;
 
 	store_take_reserve(s);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < WAL_LONG)
+		return 0;
 
 	if (!s->checkpoint_db) {
 		g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
@@ -697,6 +716,24 @@ int store_name_drop(struct store *s, uint64_t parent, const char *name)
 	db_bind_int(q, 3, s->epoch);
 	r = db_run(q);
 	return r < 0 ? r : name_close(s, parent, name);
+}
+
+int store_names_drop(struct store *s, uint64_t parent)
+{
+	struct db_query *q = db_query(s->db, "DELETE FROM name WHERE parent = ? AND died = ? AND born = ?");
+	int r;
+
+	db_bind_int(q, 0, parent);
+	db_bind_int(q, 1, EPOCH_LIVE);
+	db_bind_int(q, 2, s->epoch);
+	r = db_run(q);
+	if (r < 0)
+		return r;
+	q = db_query(s->db, "UPDATE name SET died = ?1 WHERE parent = ?2 AND died = ?3");
+	db_bind_int(q, 0, s->epoch);
+	db_bind_int(q, 1, parent);
+	db_bind_int(q, 2, EPOCH_LIVE);
+	return db_run(q);
 }
 
 #define JOINED_COLUMNS                                                                                                    \

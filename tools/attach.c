@@ -272,7 +272,8 @@ static bool shows(struct attached *a, const char *path, bool is_dir)
 
 	if (action == ACTION_SCRATCH)
 		return a->with_scratch;
-	return action < ACTION_DENY || (is_dir && policy_may_open_below(a->policy, m, path));
+	/* What is masked in the view is not to be read in a diff either. */
+	return action < ACTION_MASK || (is_dir && policy_may_open_below(a->policy, m, path));
 }
 
 bool attached_shows(const char *path, const char *lower_path, bool is_dir, void *user)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
+#include "fs/control.h"
 #include "snapshot/change_json.h"
 #include "snapshot/diff.h"
 #include "tools/attach.h"
@@ -45,6 +46,22 @@ static bool check_formats(const struct diff *d, bool json, GError **error)
 	return true;
 }
 
+/* A pin needs room for one row. On a full disk the live state is read instead: looking must work most of all then. */
+static bool pin_view(struct attached *a, int64_t *ret_epoch, GError **error)
+{
+	g_autoptr(GError) failure = NULL;
+
+	if (attached_pin(a, ret_epoch, &failure))
+		return true;
+	if (!g_error_matches(failure, CONTROL_ERROR, CONTROL_ERROR_NO_SPACE)) {
+		g_propagate_error(error, g_steal_pointer(&failure));
+		return false;
+	}
+	output_note("no space left for the store: the view is read as it is and may change meanwhile");
+	*ret_epoch = EPOCH_LIVE;
+	return true;
+}
+
 static bool open_trees(struct diff *d, GError **error)
 {
 	int64_t from = TREE_LOWER, to;
@@ -52,7 +69,7 @@ static bool open_trees(struct diff *d, GError **error)
 
 	if (d->from_name && !attached_epoch(a, d->from_name, &from, error))
 		return false;
-	if (!(d->to_name ? attached_epoch(a, d->to_name, &to, error) : attached_pin(a, &to, error)))
+	if (!(d->to_name ? attached_epoch(a, d->to_name, &to, error) : pin_view(a, &to, error)))
 		return false;
 	d->from = tree_open(a->store, a->lower, from);
 	d->to = tree_open(a->store, a->lower, to);

@@ -9,6 +9,7 @@
 #include "tools/exit.h"
 #include "tools/output.h"
 #include "tools/path_args.h"
+#include "tools/paths.h"
 #include "tools/sandbox.h"
 
 /* What a program may do, by the most closed action that still allows it. */
@@ -161,7 +162,7 @@ int cmd_why(struct invocation *inv, GError **error)
 		.json = true,
 	};
 	g_autoptr(attached_t) a = NULL;
-	g_autofree char *cwd = g_get_current_dir();
+	g_autofree char *cwd = paths_cwd();
 	g_autofree char *path = NULL;
 	g_auto(answer_t) answer = { 0 };
 

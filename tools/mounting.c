@@ -144,32 +144,43 @@ static bool use_given_name(struct plan *p, GError **error)
 	return p->existing != NULL;
 }
 
+static unsigned count_stores(const char *state)
+{
+	GDir *dir = g_dir_open(state, 0, NULL);
+	unsigned n = 0;
+
+	while (dir && g_dir_read_name(dir))
+		n++;
+	g_clear_pointer(&dir, g_dir_close);
+	return n;
+}
+
 /* NAME, NAME-2, ...: the first that is this workspace's (unless a fresh one is wanted), else the first that is free. */
 static bool use_default_name(struct plan *p, GError **error)
 {
 	g_autofree char *base = sandbox_name_from(p->what.workspace);
-	g_autofree char *unused = NULL;
-	g_autoptr(GPtrArray) all = sandbox_list(error);
+	unsigned last = count_stores(p->state) + 1;
 
-	if (!all)
-		return false;
-	for (unsigned n = 1; n <= all->len + 1; n++) {
+	for (unsigned n = 1; n <= last; n++) {
 		g_autofree char *name = n == 1 ? g_strdup(base) : g_strdup_printf("%s-%u", base, n);
-		struct sandbox *s = NULL;
+		g_autofree char *index = g_build_filename(p->state, name, "store.db", NULL);
+		g_autoptr(sandbox_t) s = NULL;
 
-		for (unsigned i = 0; i < all->len && !s; i++)
-			if (g_str_equal(((struct sandbox *)all->pdata[i])->name, name))
-				s = all->pdata[i];
-		if (!s && !unused)
-			unused = g_strdup(name);
-		/* One that cannot be read may be ours; whoever opens it next says why. */
-		if (!s || p->request->fresh || !(s->problem || has_workspace(s, p->what.workspace)))
+		if (!g_file_test(index, G_FILE_TEST_EXISTS)) {
+			p->what.name = p->what.name ? p->what.name : g_steal_pointer(&name);
 			continue;
-		p->existing = sandbox_load(name, error);
-		p->what.name = g_strdup(name);
-		return p->existing != NULL;
+		}
+		s = p->request->fresh ? NULL : sandbox_load(name, error);
+		if (!s && !p->request->fresh)
+			return false;
+		/* One that cannot be read may be ours; whoever opens it next says why. */
+		if (!s || !(s->problem || has_workspace(s, p->what.workspace)))
+			continue;
+		g_free(p->what.name);
+		p->what.name = g_steal_pointer(&name);
+		p->existing = g_steal_pointer(&s);
+		return true;
 	}
-	p->what.name = g_steal_pointer(&unused);
 	return true;
 }
 
@@ -228,19 +239,14 @@ static bool clear_stale(const struct plan *p, GError **error)
 /* A view on top of the workspace would become the workspace of this one. */
 static bool check_not_covered(const struct plan *p, GError **error)
 {
-	g_autoptr(GPtrArray) all = sandbox_list(error);
+	g_autofree char *name = sandbox_view_at(p->what.workspace);
 
-	for (unsigned i = 0; all && i < all->len; i++) {
-		const struct sandbox *s = all->pdata[i];
-
-		if (!s->mounted || !g_str_equal(s->mountpoint, p->what.workspace))
-			continue;
-		tool_error(error, EXIT_BUSY, p->what.workspace,
-			   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace,
-			   s->name, s->name);
-		return false;
-	}
-	return all != NULL;
+	if (!name)
+		return true;
+	tool_error(error, EXIT_BUSY, p->what.workspace,
+		   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace, name,
+		   p->what.workspace);
+	return false;
 }
 
 /* @path need not exist; what exists of it is resolved. */
@@ -296,20 +302,16 @@ static bool is_empty(const char *path, GError **error)
 	return !e;
 }
 
+/* One whose process is gone is no obstacle: mount_run() clears it. */
 static bool check_not_a_view(const char *path, GError **error)
 {
-	g_autoptr(GPtrArray) all = sandbox_list(error);
+	g_autofree char *name = sandbox_view_at(path);
 
-	for (unsigned i = 0; all && i < all->len; i++) {
-		const struct sandbox *s = all->pdata[i];
-
-		if (!s->mounted || !g_str_equal(s->mountpoint, path))
-			continue;
-		tool_error(error, EXIT_BUSY, path, "%s is the mountpoint of sandbox %s; `sbxfs umount %s` first", path,
-			   s->name, s->name);
-		return false;
-	}
-	return all != NULL;
+	if (!name || mount_is_stale(path))
+		return true;
+	tool_error(error, EXIT_BUSY, path, "%s is the mountpoint of sandbox %s; `sbxfs umount %s` first", path, name,
+		   path);
+	return false;
 }
 
 /* Elsewhere than on top of the workspace. */
@@ -333,7 +335,6 @@ static bool check_mountpoint_place(const struct plan *p, GError **error)
 	}
 	if (!check_not_a_view(mountpoint, error))
 		return false;
-	/* A dead view of nobody known to us; mount_run() clears it. */
 	if (mount_is_stale(mountpoint))
 		return true;
 	if (stat(mountpoint, &st) < 0 || !S_ISDIR(st.st_mode)) {
@@ -472,9 +473,15 @@ static bool prepare_store(const struct plan *p, GError **error)
 /* A commit that was killed half-way is finished before anybody sees the workspace through a view. */
 static bool finish_commits(const struct plan *p, GError **error)
 {
-	g_autoptr(attached_t) a = p->existing ? attached_open(p->what.name, ATTACH_CONTROL, error) : NULL;
+	g_autofree char *commits = g_build_filename(p->what.store, "commit", NULL);
+	g_autoptr(attached_t) a = NULL;
+	struct sandbox *s;
 
-	return !p->existing || (a && attached_recover(a, error));
+	if (!p->existing || !g_file_test(commits, G_FILE_TEST_EXISTS))
+		return true;
+	s = sandbox_load(p->what.name, error);
+	a = s ? attached_open_sandbox(s, ATTACH_CONTROL, error) : NULL;
+	return a && attached_recover(a, error);
 }
 
 static bool prepare_mountpoint(struct plan *p, GError **error)

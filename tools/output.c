@@ -145,25 +145,20 @@ struct patch_colorer *patch_colorer_new(FILE *out)
 	return p;
 }
 
-static long hunk_count(const char **text)
+/* Of "12,3" or "12". */
+static long hunk_count(const char *range)
 {
-	char *end;
-	long count = 1;
+	const char *comma = range + strspn(range, "0123456789");
 
-	strtol(*text, &end, 10);
-	if (*end == ',')
-		count = strtol(end + 1, &end, 10);
-	*text = end;
-	return count;
+	return *comma == ',' ? strtol(comma + 1, NULL, 10) : 1;
 }
 
 static void hunk_start(struct patch_colorer *p, const char *line)
 {
-	const char *at = line + strlen("@@ -");
+	const char *new_range = strchr(line, '+');
 
-	p->old_left = hunk_count(&at);
-	at = strchr(at, '+');
-	p->new_left = at ? (at++, hunk_count(&at)) : 0;
+	p->old_left = hunk_count(line + strlen("@@ -"));
+	p->new_left = new_range ? hunk_count(new_range + 1) : 0;
 }
 
 static const char *line_color(struct patch_colorer *p, const char *line)

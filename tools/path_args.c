@@ -40,6 +40,11 @@ char *path_args_one(const struct sandbox *s, const char *cwd, const char *path, 
 		real = resolve_outside(absolute);
 		below = real ? inside(s, real) : NULL;
 	}
+	if (!below) {
+		g_free(real);
+		real = paths_resolve(absolute);
+		below = real ? inside(s, real) : NULL;
+	}
 	if (!below)
 		tool_error(error, EXIT_USAGE, path, "%s is outside of the workspace %s", path, s->workspace);
 	return g_strdup(below);
@@ -48,7 +53,7 @@ char *path_args_one(const struct sandbox *s, const char *cwd, const char *path, 
 bool path_args_new(const struct sandbox *s, const GPtrArray *paths, char ***ret, GError **error)
 {
 	g_autoptr(GPtrArray) result = g_ptr_array_new_with_free_func(g_free);
-	g_autofree char *cwd = g_get_current_dir();
+	g_autofree char *cwd = paths_cwd();
 	bool all = !paths || paths->len == 0;
 
 	for (unsigned i = 0; paths && i < paths->len; i++) {

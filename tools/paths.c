@@ -101,6 +101,13 @@ char *paths_resolve(const char *path)
 	return result;
 }
 
+char *paths_cwd(void)
+{
+	char *real = paths_resolve(".");
+
+	return real ? real : g_get_current_dir();
+}
+
 const char *paths_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);

@@ -35,6 +35,8 @@ const char *paths_built_profiles(void);
  * (which cannot be looked at). NULL with errno set. Caller frees.
  */
 char *paths_resolve(const char *path);
+/* paths_cwd() - the current directory without symlinks (the shell's $PWD may have some). Caller frees. */
+char *paths_cwd(void);
 /*
  * paths_below() - the part of @path below the directory @dir, "" for @dir itself, NULL when it is elsewhere. Borrowed
  * from @path.

@@ -154,34 +154,42 @@ GPtrArray *sandbox_list(GError **error)
 }
 
 /* One line of mountinfo: "36 35 98:0 /root /mountpoint options optional... - type source options". */
-static bool mount_line_matches(const char *line, const struct sandbox *s)
+static void mount_line_read(const char *line, const char *mountpoint, char **ret_source)
 {
 	g_auto(GStrv) fields = g_strsplit(line, " ", -1);
 	g_autofree char *at = g_strv_length(fields) > 6 ? g_strcompress(fields[4]) : NULL;
 	unsigned i = 6;
 
-	if (!at || !g_str_equal(at, s->mountpoint))
-		return false;
+	if (!at || !g_str_equal(at, mountpoint))
+		return;
 	while (fields[i] && !g_str_equal(fields[i], "-"))
 		i++;
-	if (!fields[i] || !fields[i + 1] || !fields[i + 2])
-		return false;
-	/* The source is the sandbox's name: another one may have taken the mountpoint over. */
-	return g_str_equal(fields[i + 1], "fuse.sbxfs") && g_str_equal(fields[i + 2], s->name);
+	g_clear_pointer(ret_source, g_free);
+	if (fields[i] && fields[i + 1] && fields[i + 2] && g_str_equal(fields[i + 1], "fuse.sbxfs"))
+		*ret_source = g_strcompress(fields[i + 2]);
+}
+
+char *sandbox_view_at(const char *mountpoint)
+{
+	g_autofree char *table = NULL;
+	g_auto(GStrv) lines = NULL;
+	char *source = NULL;
+
+	if (!g_file_get_contents("/proc/self/mountinfo", &table, NULL, NULL))
+		return NULL;
+	lines = g_strsplit(table, "\n", -1);
+	/* Of several, the last one is on top. */
+	for (char **line = lines; *line; line++)
+		mount_line_read(*line, mountpoint, &source);
+	return source;
 }
 
 bool sandbox_is_mounted(const struct sandbox *s)
 {
-	g_autofree char *table = NULL;
-	g_auto(GStrv) lines = NULL;
+	g_autofree char *source = s->mountpoint ? sandbox_view_at(s->mountpoint) : NULL;
 
-	if (!s->mountpoint || !g_file_get_contents("/proc/self/mountinfo", &table, NULL, NULL))
-		return false;
-	lines = g_strsplit(table, "\n", -1);
-	for (char **line = lines; *line; line++)
-		if (mount_line_matches(*line, s))
-			return true;
-	return false;
+	/* Another one may have taken the mountpoint over. */
+	return g_strcmp0(source, s->name) == 0;
 }
 
 const char *sandbox_state(const struct sandbox *s)
@@ -353,19 +361,29 @@ struct sandbox *sandbox_choose(GPtrArray *all, const char *target, const char *c
 	return NULL;
 }
 
-struct sandbox *sandbox_resolve(const char *target, GError **error)
+static struct sandbox *resolve_among_all(const char *target, GError **error)
 {
 	g_autoptr(GPtrArray) all = sandbox_list(error);
-	g_autofree char *cwd = g_get_current_dir();
-	g_autofree char *real = NULL;
+	g_autofree char *cwd = paths_cwd();
+	g_autofree char *real = target ? paths_resolve(target) : NULL;
 	struct sandbox *s;
 	unsigned index;
 
 	if (!all)
 		return NULL;
-	/* Recorded paths have no symlinks; a word that is a sandbox's name is not looked up as a path. */
-	if (target && (is_path(target) || !find_name(all, target)))
-		real = paths_resolve(target);
+	/* Recorded paths have no symlinks. */
 	s = sandbox_choose(all, real ? real : target, cwd, error);
 	return s && g_ptr_array_find(all, s, &index) ? g_ptr_array_steal_index(all, index) : NULL;
+}
+
+struct sandbox *sandbox_resolve(const char *target, GError **error)
+{
+	g_autofree char *state = paths_state_dir(error);
+	struct sandbox *s;
+
+	if (!state)
+		return NULL;
+	/* A word that is a sandbox's name is not looked up as a path, and the others need not be read. */
+	s = target && !is_path(target) ? sandbox_load_from(state, target) : NULL;
+	return s ? s : resolve_among_all(target, error);
 }

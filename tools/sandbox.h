@@ -44,6 +44,8 @@ char *sandbox_name_from(const char *workspace);
 struct sandbox *sandbox_load(const char *name, GError **error);
 /* sandbox_list() - all of them by name; array of struct sandbox, frees itself. */
 GPtrArray *sandbox_list(GError **error);
+/* sandbox_view_at() - the name of the sandbox whose view is on top at @mountpoint, NULL = none. Caller frees. */
+char *sandbox_view_at(const char *mountpoint);
 /* sandbox_is_mounted() - asks the kernel again. Never looks into the mount, so a hung one does no harm. */
 bool sandbox_is_mounted(const struct sandbox *s);
 /* sandbox_state() - "mounted", "stale" (its process was killed), "unmounted" or "damaged". */

@@ -6,11 +6,13 @@
  * Called as `sbxfs NAME`, as `sbxfs-NAME` (a link), or by mount(8) as mount.fuse.sbxfs.
  */
 
+#include <fcntl.h>
 #include <glib.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/command.h"
 #include "tools/exit.h"
@@ -94,11 +96,20 @@ static int run_by_argument(int argc, char **argv)
 	return run_command(program, c->run, argc - 1, argv + 1);
 }
 
+/* A database opened as descriptor 1 would get the next line that is printed. */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			_exit(EXIT_INTERNAL);
+}
+
 int main(int argc, char **argv)
 {
 	g_autofree char *self = g_path_get_basename(argc > 0 ? argv[0] : "sbxfs");
 	const struct command *c;
 
+	fill_standard_descriptors();
 	setlocale(LC_ALL, "");
 	/* A reader that goes away ends the output, not a commit that is under way. */
 	signal(SIGPIPE, SIG_IGN);

@@ -111,10 +111,13 @@ def test_denied_files_show_their_name_and_nothing_else(t):
     yield
     check({'.env', 'secrets', 'id_rsa'} <= set(names(t.mnt)), 'listing')
     for name in ('.env', 'a/x.pem', 'id_rsa'):
+        if t.is_root and errno_of(os.lstat, t.m(name)) == 'EACCES':
+            continue  # whoever may override permissions may be refused before there is an inode to open
         info = os.lstat(t.m(name))
         eq((stat.S_IMODE(info.st_mode), info.st_size), (0, 0), f'mode and size of {name}')
         eq(errno_of(os.getxattr, t.m(name), 'user.x') in ('EACCES', 'EPERM', 'ENODATA', 'EOPNOTSUPP'), True, f'xattr of {name}')
-    eq(permissions(t.m('secrets')), 0, 'mode of a denied directory')
+    # x alone is the way through to something allowed below
+    one_of(errno_or(permissions, t.m('secrets')), (0, 0o111, 'EACCES') if t.is_root else (0, 0o111), 'mode of a denied directory')
 
 
 @ruled
@@ -368,7 +371,7 @@ def test_read_only_files_stay_as_they_are(t):
     fails(REFUSED + ('EOPNOTSUPP',), os.open, t.m('locked'), O_TMPFILE | os.O_RDWR)
     eq((digest(t.m('locked'), EVERYTHING), digest(t.m('.git/hooks'), EVERYTHING)), before, 'what is read-only')
     fails('EROFS', os.unlink, t.m('locked/f'))
-    shutil.copy(t.m('locked/f'), t.m('copy'))
+    shutil.copyfile(t.m('locked/f'), t.m('copy'))
     write(t.m('copy'), 'mine')
     eq(read(t.m('locked/f')), b'l\n', 'a copy is independent')
     append(t.m('.git/config'), 'x')
@@ -501,7 +504,7 @@ def test_the_default_policy(t):
     for name in ('.git/config', '.github/w.yml', '.vscode/s.json', '.claude/c'):
         check(read(t.m(name)), f'{name} can be read')
         fails('EROFS', os.unlink, t.m(name))
-        fails('EROFS', os.truncate, t.m(name), 0)
+        fails(REFUSED, os.truncate, t.m(name), 0)  # a missing w bit comes first
     eq(read(t.m('.env.example')), b'e', 'a template')
     append(t.m('src/f.c'), '+')
     for name in ('.env', 'src/.env', 'src/deep-secret', 'src/x.key'):

@@ -242,7 +242,7 @@ void tick(void)
 	g_usleep(30 * 1000);
 }
 
-void view_link(struct layered *l, const char *from, const char *to)
+void view_hardlink(struct layered *l, const char *from, const char *to)
 {
 	g_autoptr(tree_t) live = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autofree char *dir = g_path_get_dirname(to), *name = g_path_get_basename(to);
@@ -349,6 +349,6 @@ void scene_view(struct layered *l)
 	view_rename(l, "single", "dir/single");
 	view_mkfifo(l, "fifo");
 	view_text(l, "l1", "two names\n");
-	view_link(l, "l1", "l2");
+	view_hardlink(l, "l1", "l2");
 	view_text(l, "h1", "unlinked\n");
 }

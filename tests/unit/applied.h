@@ -37,7 +37,7 @@ bool describe_same(const char *a, const char *b);
 void scene_host(struct layered *l);
 void scene_view(struct layered *l);
 
-void view_link(struct layered *l, const char *from, const char *to);
+void view_hardlink(struct layered *l, const char *from, const char *to);
 char *host_at(struct layered *l, const char *path);
 char *host_read(struct layered *l, const char *path);
 /* host_on_tmpfs() - the workspace of @l on a file system of its own; false when this process may not. Before anything is in it. */

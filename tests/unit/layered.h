@@ -10,7 +10,7 @@
 #include "snapshot/change.h"
 
 struct layered {
-	char *dir;       /* holds all of it */
+	char *dir; /* holds all of it */
 	char *workspace;
 	struct lower *lower;
 	struct store *store;
@@ -38,7 +38,7 @@ void view_chmod(struct layered *l, const char *path, mode_t mode);
 void view_chown(struct layered *l, const char *path, uid_t id); /* also the group's */
 void view_xattr(struct layered *l, const char *path, const char *name, const char *value);
 void view_remove(struct layered *l, const char *path);
-void view_link(struct layered *l, const char *from, const char *to);
+void view_add_name(struct layered *l, const char *from, const char *to);
 void view_rename(struct layered *l, const char *from, const char *to);
 
 /* layered_changes() - frees itself; @from and @to as for tree_open(). */
@@ -46,5 +46,8 @@ GPtrArray *layered_changes(struct layered *l, int64_t from, int64_t to, const st
 /* changes_text() - "A path\nR old -> new\n..." in the list's order; caller frees. */
 char *changes_text(GPtrArray *changes);
 
-/* trees_differ() - the first path that git would see differ (bytes, exec bit, symlinks; not empty directories); NULL = none. Caller frees. */
+/*
+ * trees_differ() - the first path that git would see differ (bytes, exec bit, symlinks; not empty directories); NULL =
+ * none. Caller frees.
+ */
 char *trees_differ(struct tree *a, struct tree *b);

@@ -71,7 +71,8 @@ static void test_kinds(void **state)
 	view_mkdir(l, "empty");
 	view_mkfifo(l, "fifo");
 	view_chmod(l, "", 0700);
-	expect_live(l, "D d/del\nP \nX d/attr\nM d/link\nM d/mod\nP d/mode\nA d/new\nP d/owner\nM d/same-size\nT d/type\nA empty\nA fifo\n");
+	expect_live(l, "D d/del\nP \nX d/attr\nM d/link\nM d/mod\nP d/mode\nA d/new\nP d/owner\nM d/same-size\nT "
+		       "d/type\nA empty\nA fifo\n");
 }
 
 static void test_net_zero(void **state)
@@ -173,8 +174,8 @@ static void test_rename_once(void **state)
 	/* Two names for one deleted one; and a deleted path that by now is something else. */
 	host_text(l, "a", "a\n");
 	host_text(l, "x", "x\n");
-	view_link(l, "a", "b");
-	view_link(l, "a", "c");
+	view_add_name(l, "a", "b");
+	view_add_name(l, "a", "c");
 	view_remove(l, "a");
 	view_rename(l, "x", "y");
 	view_text(l, "y", "y\n");
@@ -291,10 +292,25 @@ static void test_paths_are_not_walked_beside(void **state)
 	assert_string_equal(asked->str, "d d d/e d/e d/e/g d/e/g ");
 }
 
+static void test_only_rows_are_looked_at(void **state)
+{
+	struct layered *l = *state;
+	g_autoptr(GString) asked = g_string_new(NULL);
+	const struct change_options o = { .filter = record, .filter_user = asked };
+
+	host_text(l, "d/a", "x\n");
+	host_text(l, "d/b", "x\n");
+	host_text(l, "e/c", "x\n");
+	view_text(l, "d/b", "y\n");
+	expect(l, TREE_LOWER, EPOCH_LIVE, &o, "M d/b\n");
+	assert_string_equal(asked->str, "d d d/b d/b ");
+}
+
 static bool hide_env(const char *path, const char *lower, bool is_dir, void *user)
 {
 	g_ptr_array_add(user, g_strdup_printf("%s %s %d", path, lower ? lower : "-", is_dir));
-	return !g_str_has_suffix(path, ".env") && !(lower && g_str_has_suffix(lower, ".env")) && !g_str_has_suffix(path, "vault");
+	return !g_str_has_suffix(path, ".env") && !(lower && g_str_has_suffix(lower, ".env")) &&
+	       !g_str_has_suffix(path, "vault");
 }
 
 static void test_filter(void **state)
@@ -420,11 +436,14 @@ static void test_digest_is_fixed(void **state)
 static void test_error_names_path(void **state)
 {
 	struct layered *l = *state;
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autoptr(GError) error = NULL;
 	GPtrArray *changes = NULL;
-	struct node_row n = { .ino = store_new_ino(l->store), .flags = NODE_OWN_ATTR,
-			      .attr = { .mode = S_IFREG | 0644, .nlink = 1, .size = 5 }, .content = 4711 };
+	struct node_row n = { .ino = store_new_ino(l->store),
+			      .flags = NODE_OWN_ATTR,
+			      .attr = { .mode = S_IFREG | 0644, .nlink = 1, .size = 5 },
+			      .content = 4711 };
 	struct name_row name = { .parent = ROOT_INO, .name = (char *)"broken", .ino = n.ino };
 
 	assert_int_equal(store_begin(l->store), 0);
@@ -445,7 +464,8 @@ static void test_deep(void **state)
 	/* Far beyond PATH_MAX. */
 	assert_int_equal(store_begin(l->store), 0);
 	for (int i = 0; i < 3000; i++) {
-		struct node_row n = { .ino = store_new_ino(l->store), .flags = NODE_OWN_ATTR,
+		struct node_row n = { .ino = store_new_ino(l->store),
+				      .flags = NODE_OWN_ATTR,
 				      .attr = { .mode = S_IFDIR | 0755, .nlink = 2 } };
 		struct name_row name = { .parent = parent, .name = (char *)"d", .ino = n.ino };
 
@@ -473,6 +493,7 @@ int main(void)
 		TEST(test_snapshots),
 		TEST(test_paths),
 		TEST(test_paths_are_not_walked_beside),
+		TEST(test_only_rows_are_looked_at),
 		TEST(test_pathspec_descends_where_needed),
 		TEST(test_filter),
 		TEST(test_unread),

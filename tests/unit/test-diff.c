@@ -46,10 +46,14 @@ static GByteArray *patch_between(struct tree *from, struct tree *to)
 	return patch;
 }
 
-/* Runs a command line in @dir with no configuration but what we know; stops the test when it fails. Its output; caller frees. */
+/*
+ * Runs a command line in @dir with no configuration but what we know; stops the test when it fails. Its output; caller
+ * frees.
+ */
 static char *shell(const char *dir, const char *command)
 {
-	g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
+	g_autoptr(GSubprocessLauncher) launcher =
+		g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
 	g_autoptr(GSubprocess) process = NULL;
 	g_autoptr(GError) error = NULL;
 	g_autoptr(GBytes) out = NULL, err = NULL;
@@ -69,21 +73,28 @@ static char *shell(const char *dir, const char *command)
 	return g_strndup(g_bytes_get_data(out, NULL), g_bytes_get_size(out));
 }
 
-#define GIT_INIT "git init -q && git add -A -f . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t && "
+#define GIT_INIT                                                                                                       \
+	"git init -q && git add -A -f . && git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t && "
 
-/* The patch, applied by git to a copy of the workspace, gives the tree. @index: in a repository, checked against its index. */
+/*
+ * The patch, applied by git to a copy of the workspace, gives the tree. @index: in a repository, checked against its
+ * index.
+ */
 static void check_applies(struct layered *l, struct tree *from_copy_of, struct tree *to, GByteArray *patch, bool index)
 {
 	g_autofree char *file = g_build_filename(l->dir, "patch", NULL), *copy = g_build_filename(l->dir, "copy", NULL);
-	g_autofree char *command = g_strdup_printf("rm -rf copy && cp -a '%s' copy", lower_path(tree_lower(from_copy_of)));
+	g_autofree char *command =
+		g_strdup_printf("rm -rf copy && cp -a '%s' copy", lower_path(tree_lower(from_copy_of)));
 	g_autofree char *differ = NULL;
 	g_autoptr(lower_t) lower = NULL;
 	g_autoptr(tree_t) result = NULL;
 
-	g_assert_true(g_file_set_contents_full(file, (const char *)patch->data, patch->len, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
+	g_assert_true(g_file_set_contents_full(file, (const char *)patch->data, patch->len, G_FILE_SET_CONTENTS_NONE,
+					       0600, NULL));
 	g_free(shell(l->dir, command));
 	if (strstr((const char *)patch->data, "diff --git"))
-		g_free(shell(copy, index ? GIT_INIT "git apply --index ../patch && rm -rf .git" : "git apply ../patch"));
+		g_free(shell(copy,
+			     index ? GIT_INIT "git apply --index ../patch && rm -rf .git" : "git apply ../patch"));
 	assert_int_equal(lower_open(copy, &lower), 0);
 	result = tree_open(NULL, lower, TREE_LOWER);
 	differ = trees_differ(result, to);
@@ -93,7 +104,8 @@ static void check_applies(struct layered *l, struct tree *from_copy_of, struct t
 
 static void check_live(struct layered *l, bool index)
 {
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autoptr(GByteArray) patch = patch_between(from, to);
 
 	check_applies(l, from, to, patch, false);
@@ -103,7 +115,8 @@ static void check_live(struct layered *l, bool index)
 
 static char *live_patch(struct layered *l)
 {
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 
 	return (char *)g_byte_array_free(patch_between(from, to), FALSE);
 }
@@ -112,7 +125,8 @@ static char *live_patch(struct layered *l)
 static void check_as_git(struct layered *l)
 {
 	g_autoptr(GByteArray) patch = NULL;
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autofree char *ours = NULL, *theirs = NULL, *copy = g_build_filename(l->dir, "copy", NULL);
 
 	patch = patch_between(from, to);
@@ -132,7 +146,9 @@ static void kind_text(struct layered *l)
 	host_text(l, "d/gone", "x\n");
 	host_text(l, "w", "int f(void)\n{\n\treturn 1;\n}\n\nint g(void)\n{\n\treturn 2;\n}\n");
 	view_text(l, "a", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n");
-	view_text(l, "w", "int f(void)\n{\n\treturn 1;\n}\n\nint h(void)\n{\n\treturn 3;\n}\n\nint g(void)\n{\n\treturn 2;\n}\n");
+	view_text(
+		l, "w",
+		"int f(void)\n{\n\treturn 1;\n}\n\nint h(void)\n{\n\treturn 3;\n}\n\nint g(void)\n{\n\treturn 2;\n}\n");
 	view_remove(l, "d/gone");
 	view_mkdir(l, "n");
 	view_mkdir(l, "n/m");
@@ -216,8 +232,10 @@ static void kind_line_ends(struct layered *l)
 
 static void kind_names(struct layered *l)
 {
-	static const char *const names[] = { "sp ace", "tab\there", "new\nline", "quo\"te", "back\\slash", "\303\244\303\266", "bad\377\376",
-					     "-dash", "x b/y", " lead", "trail ", "a/b/a/b", "a /b", " /b", "d\001\177", "\342\202\254 5", "dev/null", "#x" };
+	static const char *const names[] = { "sp ace",		 "tab\there",	"new\nline", "quo\"te", "back\\slash",
+					     "\303\244\303\266", "bad\377\376", "-dash",     "x b/y",	" lead",
+					     "trail ",		 "a/b/a/b",	"a /b",	     " /b",	"d\001\177",
+					     "\342\202\254 5",	 "dev/null",	"#x" };
 
 	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
 		g_autofree char *mod = g_strdup_printf("m/%s", names[i]), *gone = g_strdup_printf("g/%s", names[i]);
@@ -301,16 +319,11 @@ static const struct {
 	void (*build)(struct layered *l);
 	bool no_index; /* git itself applies attributes when it fills an index */
 } kinds[] = {
-	{ "text", kind_text, false },
-	{ "no newline", kind_no_newline, false },
-	{ "empty", kind_empty, false },
-	{ "modes", kind_modes, false },
-	{ "symlinks", kind_symlinks, false },
-	{ "line ends", kind_line_ends, true },
-	{ "names", kind_names, false },
-	{ "type exchange", kind_type_exchange, false },
-	{ "binary", kind_binary, false },
-	{ "late NUL", kind_late_nul, false },
+	{ "text", kind_text, false },	      { "no newline", kind_no_newline, false },
+	{ "empty", kind_empty, false },	      { "modes", kind_modes, false },
+	{ "symlinks", kind_symlinks, false }, { "line ends", kind_line_ends, true },
+	{ "names", kind_names, false },	      { "type exchange", kind_type_exchange, false },
+	{ "binary", kind_binary, false },     { "late NUL", kind_late_nul, false },
 };
 
 static void test_kinds(void **state)
@@ -348,7 +361,8 @@ static void test_as_git(void **state)
 		{ "\303\244\t\n\377", "x\n", "y\n" },
 		{ "trail ", NULL, "y\n" },
 		{ "crlf", "a\r\nb\r\n", "a\r\nc\r\n" },
-		{ "f.c", "int f(void)\n{\n\t1;\n\t2;\n\t3;\n\t4;\n\t5;\n}\n", "int f(void)\n{\n\t1;\n\t2;\n\t3;\n\t4;\n\tfive;\n}\n" },
+		{ "f.c", "int f(void)\n{\n\t1;\n\t2;\n\t3;\n\t4;\n\t5;\n}\n",
+		  "int f(void)\n{\n\t1;\n\t2;\n\t3;\n\t4;\n\tfive;\n}\n" },
 	};
 
 	(void)state;
@@ -393,9 +407,14 @@ static void test_renames_apply(void **state)
 	view_rename(l, "two", "one");
 	check_live(l, true);
 	patch = live_patch(l);
-	assert_non_null(strstr(patch, "similarity index 100%\nrename from \"src/c/deep/g 1\"\nrename to \"deep 2/g 1\"\n") ||
-			strstr(patch, "similarity index 100%\nrename from src/c/deep/g 1\nrename to deep 2/g 1\n") ? patch : NULL);
-	assert_non_null(strstr(patch, "similarity index 75%\nrename from src/c/f1\nrename to \"src/c\\303\\244/f1\"\nindex "));
+	assert_non_null(
+		strstr(patch, "similarity index 100%\nrename from \"src/c/deep/g 1\"\nrename to \"deep 2/g 1\"\n") ||
+				strstr(patch,
+				       "similarity index 100%\nrename from src/c/deep/g 1\nrename to deep 2/g 1\n")
+			? patch
+			: NULL);
+	assert_non_null(
+		strstr(patch, "similarity index 75%\nrename from src/c/f1\nrename to \"src/c\\303\\244/f1\"\nindex "));
 }
 
 static void test_left_out(void **state)
@@ -405,6 +424,7 @@ static void test_left_out(void **state)
 
 	host_text(l, "mode", "x\n");
 	host_text(l, "sub/.git/config", "x\n");
+	host_text(l, "sub/.git/free", "x\n");
 	host_text(l, "to-fifo", "x\n");
 	host_text(l, "out", "x\n");
 	view_chmod(l, "mode", 0600);
@@ -416,6 +436,7 @@ static void test_left_out(void **state)
 	view_text(l, "nested/.gitignore", "x\n");
 	view_text(l, "nested/git~1", "x\n");
 	view_rename(l, "out", "sub/.git/in");
+	view_rename(l, "sub/.git/free", "in");
 	view_mkfifo(l, "fifo");
 	view_remove(l, "to-fifo");
 	view_mkfifo(l, "to-fifo");
@@ -429,6 +450,7 @@ static void test_left_out(void **state)
 	assert_non_null(strstr(patch, "# sbxfs: A nested/git~1: "));
 	assert_non_null(strstr(patch, "# sbxfs: R sub/.git/in: "));
 	assert_non_null(strstr(patch, "# sbxfs: A fifo: fifo\n"));
+	assert_non_null(strstr(patch, "diff --git a/in b/in\nnew file mode 100644\n"));
 	assert_non_null(strstr(patch, "diff --git a/out b/out\ndeleted file mode 100644\n"));
 	assert_non_null(strstr(patch, "diff --git a/to-fifo b/to-fifo\ndeleted file mode 100644\n"));
 	assert_null(strstr(patch, "evil"));
@@ -439,7 +461,9 @@ static void test_left_out(void **state)
 
 		g_assert_true(g_file_set_contents(file, patch, -1, NULL));
 	}
-	g_free(shell(l->dir, "cd copy && git apply ../patch && test ! -e out && test ! -e to-fifo && grep -q x nested/.gitignore"));
+	g_free(shell(
+		l->dir,
+		"cd copy && git apply ../patch && test ! -e out && test ! -e to-fifo && grep -q x nested/.gitignore"));
 }
 
 static void test_only_owner_and_mode(void **state)
@@ -464,6 +488,31 @@ static void test_nothing(void **state)
 	assert_string_equal(patch, "");
 }
 
+static void test_late_nul_is_text(void **state)
+{
+	kind_late_nul(*state);
+	check_as_git(*state);
+}
+
+static void test_equal_by_now(void **state)
+{
+	struct layered *l = *state;
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(GPtrArray) changes = NULL;
+	g_autoptr(GByteArray) patch = g_byte_array_new();
+
+	/*
+	 * The owner makes the same edit between the comparison and the patch: a header alone would be refused by git.
+	 */
+	host_text(l, "a", "x\n");
+	view_text(l, "a", "y\n");
+	changes = layered_changes(l, TREE_LOWER, EPOCH_LIVE, NULL);
+	host_text(l, "a", "y\n");
+	assert_int_equal(diff_patch(changes, from, to, collect, patch, NULL), 0);
+	assert_int_equal(patch->len, 0);
+}
+
 /* Large files */
 
 static size_t patch_size(struct layered *l, struct tree *from, struct tree *to)
@@ -479,7 +528,8 @@ static void test_large(void **state)
 	struct layered *l = *state;
 	const size_t size = BLOB_WHOLE_MAX + 12345;
 	g_autofree char *data = noise(size + 10, 4);
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 
 	host_write(l, "big", data, size, 0644);
 	data[size / 2] ^= 1;
@@ -502,8 +552,10 @@ static void test_large(void **state)
 	/* A deletion does not spell out what it deletes. */
 	view_remove(l, "big");
 	assert_true(patch_size(l, from, to) < 500);
-	/* From nothing and to something small. */
+	/* From nothing and to something small. What is the same everywhere is not taken as common twice. */
 	memset(data, 'x', size);
+	host_write(l, "same", data, size, 0644);
+	view_write(l, "same", data, size - 500);
 	view_write(l, "new", data, size);
 	view_text(l, "big", "small\n");
 	assert_true(patch_size(l, from, to) < 1000000);
@@ -551,7 +603,8 @@ static void test_many_lines(void **state)
 
 static char *run_stat(struct layered *l)
 {
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autoptr(GPtrArray) changes = layered_changes(l, TREE_LOWER, EPOCH_LIVE, NULL);
 	g_autoptr(GError) error = NULL;
 	GByteArray *out = g_byte_array_new();
@@ -617,10 +670,14 @@ static void test_quote(void **state)
 		const char *path;
 		const char *want;
 	} cases[] = {
-		{ "plain/path", "plain/path" },	 { "sp ace", "sp ace" },
-		{ "", "." },			 { "a\tb\nc\rd", "\"a\\tb\\nc\\rd\"" },
-		{ "\a\b\v\f", "\"\\a\\b\\v\\f\"" }, { "q\"b\\", "\"q\\\"b\\\\\"" },
-		{ "\001\177", "\"\\001\\177\"" }, { "\303\244\377", "\"\\303\\244\\377\"" },
+		{ "plain/path", "plain/path" },
+		{ "sp ace", "sp ace" },
+		{ "", "." },
+		{ "a\tb\nc\rd", "\"a\\tb\\nc\\rd\"" },
+		{ "\a\b\v\f", "\"\\a\\b\\v\\f\"" },
+		{ "q\"b\\", "\"q\\\"b\\\\\"" },
+		{ "\001\177", "\"\\001\\177\"" },
+		{ "\303\244\377", "\"\\303\\244\\377\"" },
 	};
 
 	(void)state;
@@ -635,7 +692,8 @@ static void test_json(void **state)
 {
 	struct layered *l = *state;
 	const struct change_json_names names = { .sandbox = "s", .workspace = "/w\377", .from = "start", .to = "live" };
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autoptr(GPtrArray) changes = NULL;
 	g_autoptr(GByteArray) out = g_byte_array_new();
 	g_autoptr(GError) error = NULL;
@@ -675,7 +733,8 @@ static void test_json(void **state)
 	assert_int_equal(json_object_get_int_member(side, "size"), 10);
 	assert_string_equal(json_object_get_string_member(side, "sha256"),
 			    "d43d429ca050a1111c628c15dec3f2a566997789b6685df13d0b8bc7b56de3be");
-	assert_string_equal(json_object_get_string_member(json_object_get_object_member(side, "xattrs"), "user.k"), "dg==");
+	assert_string_equal(json_object_get_string_member(json_object_get_object_member(side, "xattrs"), "user.k"),
+			    "dg==");
 
 	change = json_array_get_object_element(list, 2);
 	assert_string_equal(json_object_get_string_member(change, "path"), "bad\357\277\275");
@@ -705,8 +764,21 @@ static int pick(int n)
 
 static char *random_bytes(size_t *ret_size)
 {
-	static const char *const lines[] = { "", "one", "two", "{", "}", "\treturn 0;", "\r", "-- ", "+x", "@@ -1 +1 @@", "diff --git a/x b/x",
-					     "\303\244", "\377\376", "GIT binary patch", "--- a/x" };
+	static const char *const lines[] = { "",
+					     "one",
+					     "two",
+					     "{",
+					     "}",
+					     "\treturn 0;",
+					     "\r",
+					     "-- ",
+					     "+x",
+					     "@@ -1 +1 @@",
+					     "diff --git a/x b/x",
+					     "\303\244",
+					     "\377\376",
+					     "GIT binary patch",
+					     "--- a/x" };
 	GString *s = g_string_new(NULL);
 
 	switch (pick(8)) {
@@ -727,7 +799,10 @@ static char *random_bytes(size_t *ret_size)
 		/* fall through */
 	default:
 		for (int i = pick(40); i > 0; i--)
-			g_string_append_printf(s, "%s%s", lines[pick(G_N_ELEMENTS(lines))], pick(15) ? "\n" : pick(2) ? "\r\n" : "");
+			g_string_append_printf(s, "%s%s", lines[pick(G_N_ELEMENTS(lines))],
+					       pick(15)	 ? "\n"
+					       : pick(2) ? "\r\n"
+							 : "");
 	}
 	*ret_size = s->len;
 	return g_string_free(s, FALSE);
@@ -758,14 +833,15 @@ static char *mutated(struct layered *l, const char *path, size_t *ret_size)
 
 static char *random_name(const char *dir)
 {
-	static const char *const names[] = { "a", "b", "c", "d", "e", "file.c", "sp ace", "t\tb", "n\nl", "q\"", "\303\244", "\377", "x b", "\\", "-", "B ",
-					     "a=>b", "#", "~" };
+	static const char *const names[] = { "a",    "b",    "c",    "d",	 "e",	 "file.c", "sp ace",
+					     "t\tb", "n\nl", "q\"",  "\303\244", "\377", "x b",	   "\\",
+					     "-",    "B ",   "a=>b", "#",	 "~" };
 
 	return path_join(dir, names[pick(G_N_ELEMENTS(names))]);
 }
 
 struct listing {
-	GPtrArray *files;    /* all but directories */
+	GPtrArray *files; /* all but directories */
 	GPtrArray *regular;
 	GPtrArray *directories;
 };
@@ -871,7 +947,8 @@ static void random_workspace(struct layered *l)
 
 	g_ptr_array_add(dirs, g_strdup(""));
 	for (int i = pick(25); i > 0; i--) {
-		g_autofree char *path = random_name(any(dirs)), *full = g_build_filename(l->workspace, path, NULL), *data = NULL;
+		g_autofree char *path = random_name(any(dirs)), *full = g_build_filename(l->workspace, path, NULL),
+				*data = NULL;
 		size_t size;
 
 		if (g_file_test(full, G_FILE_TEST_EXISTS) || g_file_test(full, G_FILE_TEST_IS_SYMLINK))
@@ -894,7 +971,8 @@ static void random_workspace(struct layered *l)
 static void random_round(guint32 seed)
 {
 	struct layered *l = layered_new();
-	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
+			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autoptr(GByteArray) patch = NULL;
 
 	if (g_getenv("SBXFS_TEST_VERBOSE"))
@@ -947,6 +1025,8 @@ int main(void)
 		TEST(test_left_out),
 		TEST(test_only_owner_and_mode),
 		TEST(test_nothing),
+		TEST(test_late_nul_is_text),
+		TEST(test_equal_by_now),
 		TEST(test_large),
 		TEST(test_many_lines),
 		TEST(test_stat),

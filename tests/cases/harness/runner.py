@@ -232,14 +232,15 @@ class Runner:
     def __init__(self, base, logs, workers, label):
         self.base, self.logs, self.workers, self.label = base, logs, workers, label
         self.outcomes = {}  # name -> [(mode, status, message)]
-        self.running = {}   # pid -> (job, reader)
+        self.running = {}   # pid -> (job, reader, start)
+        self.times = []     # (seconds, name, mode)
 
     def start(self, job):
         reader, writer = os.pipe()
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:
-            for _, other in self.running.values():
+            for _, other, _ in self.running.values():
                 os.close(other)
             os.close(reader)
             signal.signal(signal.SIGTERM, interrupted)
@@ -252,11 +253,12 @@ class Runner:
             os.write(writer, json.dumps(answer).encode())
             os._exit(0)
         os.close(writer)
-        self.running[pid] = (job, reader)
+        self.running[pid] = (job, reader, time.monotonic())
 
     def collect(self):
         pid = os.wait()[0]
-        job, reader = self.running.pop(pid)
+        job, reader, start = self.running.pop(pid)
+        self.times.append((time.monotonic() - start, job.name, job.mode))
         with open(reader, 'rb') as file:
             answer = file.read()
         status, message, directory = json.loads(answer) if answer else ('FAIL', 'the supervisor died', None)
@@ -277,7 +279,7 @@ class Runner:
         return target
 
     def run(self, jobs):
-        for job in jobs:
+        for job in sorted(jobs, key=lambda job: -job.options.timeout):  # the long ones first
             while len(self.running) >= self.workers:
                 self.collect()
             self.start(job)
