@@ -187,6 +187,19 @@ static GVariant *op_settle(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	return r < 0 ? control_fail(error, r, "settle") : answer_empty();
 }
 
+static GVariant *op_unsettle(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+{
+	g_autofree const char **paths = request_paths(in);
+	int64_t epoch = 0;
+	int r;
+
+	(void)ret_fd;
+	if (!paths || !g_variant_dict_lookup(in, "epoch", "x", &epoch))
+		return control_fail(error, -EINVAL, "unsettle");
+	r = overlay_unsettle(o, epoch, paths);
+	return r < 0 ? control_fail(error, r, "unsettle") : answer_empty();
+}
+
 static const struct {
 	const char *name;
 	GVariant *(*run)(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error);
@@ -195,6 +208,7 @@ static const struct {
 	{ "pin", op_pin },           { "unpin", op_unpin },
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "settle", op_settle },
+	{ "unsettle", op_unsettle },
 };
 
 GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error)

@@ -145,6 +145,8 @@ void overlay_unpin(struct overlay *o, int64_t epoch);
 int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes);
 /* overlay_settle() - @paths of the workspace were made equal to the state of @epoch. */
 int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths);
+/* overlay_unsettle() - and were put back: what the commit wrote is pending again. */
+int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths);
 
 /* For status: requests served and objects known. */
 struct overlay_counters {

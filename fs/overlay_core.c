@@ -285,6 +285,17 @@ static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
 	return r;
 }
 
+void node_reset_to_lower(struct overlay *o, struct node *n, const struct fingerprint *print)
+{
+	node_close_content(o, n);
+	node_row_clear(&n->row);
+	g_clear_pointer(&n->origin, g_free);
+	n->row.ino = n->ino;
+	n->row.attr = print->attr;
+	n->is_lower = true;
+	node_set_print(n, print);
+}
+
 /*
  * The node of a workspace object that has no row under this name. Another name of the same inode may be known already, with or
  * without a row: then that node is it, as long as the object really has several links - a row whose object was only moved by its
@@ -307,21 +318,15 @@ static int node_of_lower(struct overlay *o, const struct fingerprint *print, str
 			return r;
 		if (!n)
 			break;
-		if (node_same_object(n, print) && (n->row.born == 0 || print->attr.nlink > 1) && (n->names || fresh || n->row.born == 0))
+		if (node_same_object(n, print) && (n->row.born == 0 || (print->attr.nlink > 1 && n->row.attr.nlink > 0)))
 			break;
 		if (fresh)
 			node_release(o->nodes, n);
 	}
-	if (!n) {
-		n = node_add(o->nodes, ino);
-		n->is_lower = true;
-		n->row.ino = ino;
-		n->row.attr = print->attr;
-		node_set_print(n, print);
-	} else if (!n->names && n->row.born == 0) {
-		/* Known by the kernel, nameless until now (its owner renamed it): it follows its name again. */
-		g_clear_pointer(&n->origin, g_free);
-		n->row.attr = print->attr;
+	/* Known by the kernel, but nameless until now: its owner renamed it, or a rollback took its row. It follows its name again. */
+	if (!n || (!n->names && n->row.born == 0)) {
+		n = n ? n : node_add(o->nodes, ino);
+		node_reset_to_lower(o, n, print);
 	}
 	*ret = n;
 	return 0;
@@ -807,7 +812,8 @@ void node_forget_unused(struct overlay *o, struct node *n)
 		return;
 	node_close_content(o, n);
 	g_clear_pointer(&n->listing, listing_free);
-	if (!n->names && n->ino != ROOT_INO && n->row.born > 0) {
+	/* Without a name but with links: the others are names of the workspace that nobody has looked up yet. */
+	if (!n->names && n->ino != ROOT_INO && n->row.born > 0 && n->row.attr.nlink == 0) {
 		/* On a full disk the row stays until the store is opened next time. */
 		if (orphan_drop(o, n) < 0)
 			g_debug("orphan %" G_GUINT64_FORMAT " not dropped", n->ino);

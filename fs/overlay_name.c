@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fs/overlay_private.h"
+#include "snapshot/origin_base.h"
 
 static bool dir_is_removed(const struct node *dir)
 {
@@ -612,6 +613,11 @@ static int move_rows(struct overlay *o, struct move *m)
 		r = lower_stat(o->lower, path, &print);
 		if (r == 0)
 			r = origin_record(o, path, &print, &m->to_row.covers);
+		if (r == 0) {
+			const struct origin replaced = { .id = m->to_row.covers, .path = path, .print = print };
+
+			r = origin_base_keep_file(o->store, o->lower, &replaced);
+		}
 	}
 	if (r == 0)
 		r = store_name_put(o->store, &m->to_row);

@@ -70,12 +70,7 @@ static bool node_become_lower(struct overlay *o, struct dentry *d)
 		return true;
 	if (overlay_lower_has(o, d->parent, d->name, &print) <= 0 || !node_same_object(n, &print))
 		return false;
-	node_close_content(o, n);
-	node_row_clear(&n->row);
-	g_clear_pointer(&n->origin, g_free);
-	n->row.ino = n->ino;
-	n->row.attr = print.attr;
-	n->is_lower = true;
+	node_reset_to_lower(o, n, &print);
 	return true;
 }
 

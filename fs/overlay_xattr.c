@@ -55,8 +55,8 @@ int node_drop_capability(struct overlay *o, struct node *n)
 
 static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct node **ret)
 {
-	/* An ACL that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
-	if (name && g_str_has_prefix(name, "system."))
+	/* An ACL (system.*) that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
+	if (name && !g_str_has_prefix(name, "user.") && !g_str_has_prefix(name, "trusted.") && !g_str_has_prefix(name, "security."))
 		return -EOPNOTSUPP;
 	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read_xattr(&(*ret)->verdict);
 }

@@ -247,6 +247,8 @@ class Runner:
             signal.signal(signal.SIGINT, interrupted)
             try:
                 answer = supervise(job, self.base)
+                if answer[0] != 'FAIL':
+                    kit.remove_tree(answer[2])
             except BaseException:
                 end_processes()
                 answer = ('FAIL', 'harness: ' + traceback.format_exc(), None)
@@ -266,7 +268,7 @@ class Runner:
         if status == 'FAIL':
             log = self.keep(job, directory)
             print(f'FAIL {job.name} [{self.label}, {job.mode}]: {message[:700]}\n     log: {log}', flush=True)
-        if directory:
+        if directory and os.path.lexists(directory):
             kit.remove_tree(directory)
 
     def keep(self, job, directory):
@@ -295,4 +297,7 @@ class Runner:
 
 
 def interrupted(number, frame):
+    """Once: what cleans up then is left in peace."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt

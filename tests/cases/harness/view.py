@@ -19,7 +19,7 @@ import time
 from . import kit
 from .kit import Failed, Skipped, check, eq
 
-OPEN_POLICY = '[profile cases]\ndescription = everything is allowed\n\n[files cases]\nwrite = **\n'
+OPEN_POLICY = '[profile cases]\ndescription = everything is allowed\n\n[files cases]\nwrite = **\n\n[gate cases]\nchecks = none\n'
 OTHER_UID = 65534
 MODES = ('fresh', 'rolled')
 
