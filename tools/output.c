@@ -149,13 +149,11 @@ struct patch_colorer *patch_colorer_new(FILE *out)
 /* Reads "LINE" or "LINE,COUNT" and returns what is behind it. */
 static const char *hunk_count(const char *text, long *ret_count)
 {
-	char *end;
-
-	strtol(text, &end, 10);
+	text += strspn(text, "0123456789");
 	*ret_count = 1;
-	if (*end == ',')
-		*ret_count = strtol(end + 1, &end, 10);
-	return end;
+	if (*text == ',')
+		*ret_count = strtol(++text, NULL, 10);
+	return text + strspn(text, "0123456789");
 }
 
 static void hunk_start(struct patch_colorer *p, const char *line)
