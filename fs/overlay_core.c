@@ -3,7 +3,9 @@
  * overlay_core - finding, showing and owning nodes: what every operation of the view is made of
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs/overlay_private.h"
 
@@ -56,6 +58,7 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 		root->row = row;
 	}
 	guard_root(policy, &root->verdict);
+	o->workspace_rows = store_has_workspace_rows(store);
 	return o;
 }
 
@@ -66,6 +69,7 @@ void overlay_free(struct overlay *o)
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
+	overlay_leave_dir(o);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
 	policy_free(o->policy);
@@ -189,6 +193,8 @@ void dentry_edit(struct overlay *o, struct dentry *d)
 
 int node_save(struct overlay *o, struct node *n)
 {
+	if (n->ino < FIRST_OWN_INO)
+		o->workspace_rows = true;
 	return store_node_put(o->store, &n->row);
 }
 
@@ -271,8 +277,9 @@ bool errno_is_absent(int r)
 
 static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
 {
-	struct node_row row;
-	int r = store_node_get(o->store, EPOCH_LIVE, ino, &row);
+	struct node_row row = { 0 };
+	/* On a walk of a fresh view the index need not be asked for each file. */
+	int r = o->workspace_rows || ino >= FIRST_OWN_INO ? store_node_get(o->store, EPOCH_LIVE, ino, &row) : 0;
 
 	*ret = NULL;
 	if (r == 0 && row.ino) {
@@ -417,15 +424,40 @@ int overlay_load(struct overlay *o, struct node *dir)
 	return r;
 }
 
+#define LAST_DIR_LIFE 50000 /* us */
+
+void overlay_leave_dir(struct overlay *o)
+{
+	if (o->last_dir.ino)
+		close(o->last_dir.fd);
+	o->last_dir.ino = 0;
+}
+
+/* A descriptor of the workspace directory that shows through @dir, borrowed until the next call; or -errno. */
+static int overlay_enter_dir(struct overlay *o, const struct node *dir)
+{
+	g_autofree char *path = NULL;
+	int64_t now = g_get_monotonic_time();
+	int fd;
+
+	if (o->last_dir.ino == dir->ino && now < o->last_dir.until)
+		return o->last_dir.fd;
+	overlay_leave_dir(o);
+	path = node_lower_path(dir);
+	fd = path ? lower_open_file(o->lower, path, O_PATH | O_DIRECTORY) : -ENOENT;
+	if (fd < 0)
+		return fd;
+	o->last_dir.ino = dir->ino;
+	o->last_dir.fd = fd;
+	o->last_dir.until = now + LAST_DIR_LIFE;
+	return fd;
+}
+
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print)
 {
-	g_autofree char *parent = node_lower_path(dir), *path = NULL;
-	int r;
+	int fd = overlay_enter_dir(o, dir);
+	int r = fd < 0 ? fd : lower_stat_at(fd, name, ret_print);
 
-	if (!parent)
-		return 0;
-	path = path_join(parent, name);
-	r = lower_stat(o->lower, path, ret_print);
 	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
 }
 
@@ -573,13 +605,15 @@ bool dentry_is_watched(const struct dentry *d)
 }
 
 /*
- * The owner changed something. What is forgotten is only what the kernel may have cached; the next lookup sees what is there. A name is
- * expired before its attributes are dropped: that waits for a lookup in flight, whose answer may be older than the change.
+ * The owner changed something. What is forgotten is only what the kernel may have cached; the next lookup sees what is there. Pages go
+ * before the name is expired: the lookup that follows brings the new size. Expiring waits for a lookup in flight, whose answer may be
+ * older than the change, so that one counts no longer either.
  */
 static void outside_change(struct overlay *o, struct node *dir, const char *name, enum watch_event event)
 {
 	struct dentry *d = name ? dentry_find(dir, name) : NULL;
 
+	overlay_leave_dir(o);
 	switch (event) {
 	case WATCH_NAME:
 		if (d && d->born > 0 && (!d->node || !node_follows(d->node)))
@@ -589,9 +623,9 @@ static void outside_change(struct overlay *o, struct node *dir, const char *name
 		break;
 	case WATCH_DATA:
 	case WATCH_ATTR:
-		invalidator_expire(o->invalidator, dir->ino, name);
 		if (d && d->node)
 			invalidator_inode(o->invalidator, d->node->ino, event == WATCH_DATA && node_follows(d->node));
+		invalidator_expire(o->invalidator, dir->ino, name);
 		break;
 	case WATCH_GONE:
 		dir->watched = false;

@@ -91,7 +91,8 @@ int node_own_data(struct overlay *o, struct node *n, uint64_t keep, struct conte
 	struct content *c, *old;
 	int r = node_own_attr(o, n);
 
-	if (r == 0)
+	/* What still follows the workspace was looked at with the first change. */
+	if (r == 0 && (n->row.content == 0 || (n->row.flags & NODE_OWN_XATTR)))
 		r = node_drop_capability(o, n);
 	if (r < 0)
 		return r;

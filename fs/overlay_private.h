@@ -27,6 +27,13 @@ struct overlay {
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
+	bool workspace_rows;             /* some row has the number of a workspace object */
+	/* The workspace directory looked into last: lookups come in runs. */
+	struct {
+		uint64_t ino; /* the node that shows it; 0 = none */
+		int fd;
+		int64_t until; /* g_get_monotonic_time(): its owner may put another directory in its place */
+	} last_dir;
 };
 
 /* overlay_core.c: transactions */
@@ -64,6 +71,8 @@ bool name_is_cacheable(const struct node *dir, const struct child *c);
 int overlay_load(struct overlay *o, struct node *dir);
 /* overlay_lower_has() - whether the workspace has @name in the directory that shows through @dir. */
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
+/* overlay_leave_dir() - forgets o->last_dir: what is under its path may be another directory now. */
+void overlay_leave_dir(struct overlay *o);
 bool node_same_object(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
 /* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */

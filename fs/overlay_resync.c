@@ -113,6 +113,8 @@ int overlay_resync(struct overlay *o, const struct changed_rows *c)
 {
 	int r = 0;
 
+	overlay_leave_dir(o);
+	o->workspace_rows = true; /* rows were written past node_save() */
 	for (guint i = 0; r == 0 && i < c->nodes->len; i++)
 		r = resync_node(o, g_array_index(c->nodes, uint64_t, i));
 	for (guint i = 0; r == 0 && i < c->names->len; i++)

@@ -275,6 +275,7 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths)
 		g_hash_table_add(s.paths, (gpointer)*p);
 	changed_rows_init(&s.rows);
 	overlay_lock(o);
+	overlay_leave_dir(o);
 	r = overlay_begin(o);
 	if (r == 0) {
 		for (const char *const *p = paths; r == 0 && *p; p++)

@@ -81,8 +81,12 @@ int db_open(const char *path, bool create, bool readonly, struct db **ret)
 	}
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_timeout(db->handle, 10000);
+	/*
+	 * A log of 4000 pages is moved into the database by the commit that made it so long. Mostly that is done already, by
+	 * db_checkpoint() on another connection; but only a moment without a newer commit lets the log begin anew.
+	 */
 	r = db_exec(db, readonly ? "PRAGMA query_only = 1" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
-						       "PRAGMA wal_autocheckpoint = 0");
+						       "PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 16777216");
 	if (r < 0) {
 		db_close(db);
 		return r;

@@ -574,6 +574,19 @@ int store_node_get(struct store *s, int64_t epoch, uint64_t ino, struct node_row
 	return 0;
 }
 
+bool store_has_workspace_rows(struct store *s)
+{
+	struct db_query *q = db_query(s->db, "SELECT 1 FROM node WHERE ino > ? AND ino < ? LIMIT 1");
+	int r;
+
+	db_bind_int(q, 0, ROOT_INO);
+	db_bind_int(q, 1, FIRST_OWN_INO);
+	r = db_step(q);
+	if (r > 0)
+		db_done(q);
+	return r != 0;
+}
+
 static int node_bind(struct db_query *q, const struct node_row *n)
 {
 	int i = 0;

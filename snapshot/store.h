@@ -154,6 +154,8 @@ int store_origin_set_sha256(struct store *s, int64_t id, const uint8_t sha256[32
 
 uint64_t store_new_ino(struct store *s);
 int store_node_get(struct store *s, int64_t epoch, uint64_t ino, struct node_row *ret);
+/* store_has_workspace_rows() - whether some node has the number of a workspace object; true when unsure. */
+bool store_has_workspace_rows(struct store *s);
 /* store_node_put() - writes the live version; takes care of closing the old one; sets n->born. */
 int store_node_put(struct store *s, struct node_row *n);
 int store_node_drop(struct store *s, uint64_t ino);

@@ -29,8 +29,8 @@
 
 struct node {
 	ino_t ino; /* the key in nodes */
-	int fd;    /* O_PATH */
-	int io;    /* opened on the first read or write; -1 */
+	int fd;	   /* O_PATH */
+	int io;	   /* opened on the first read or write; -1 */
 	DIR *dir;
 	uint64_t lookups;
 };
@@ -123,11 +123,11 @@ static void reply_errno(fuse_req_t req, int r)
 static void op_init(void *user, struct fuse_conn_info *conn)
 {
 	(void)user;
-	conn->want &= ~(unsigned int)(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
-				      FUSE_CAP_SPLICE_MOVE | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS);
-	conn->want |= conn->capable & (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
-				       FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_ASYNC_READ | FUSE_CAP_NO_OPEN_SUPPORT |
-				       FUSE_CAP_NO_OPENDIR_SUPPORT);
+	conn->want &= ~(unsigned int)(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_SPLICE_READ |
+				      FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS);
+	conn->want |= conn->capable &
+		      (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+		       FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_ASYNC_READ | FUSE_CAP_NO_OPEN_SUPPORT | FUSE_CAP_NO_OPENDIR_SUPPORT);
 	conn->max_write = conn->max_readahead = MAX_IO;
 	conn->max_read = 0;
 }
@@ -185,8 +185,8 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int set,
 	if (set & FUSE_SET_ATTR_MODE)
 		r = chmod(path, st->st_mode);
 	if (r == 0 && (set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
-		r = fchownat(n->fd, "", set & FUSE_SET_ATTR_UID ? st->st_uid : (uid_t)-1, set & FUSE_SET_ATTR_GID ? st->st_gid : (gid_t)-1,
-			     AT_EMPTY_PATH);
+		r = fchownat(n->fd, "", set & FUSE_SET_ATTR_UID ? st->st_uid : (uid_t)-1,
+			     set & FUSE_SET_ATTR_GID ? st->st_gid : (gid_t)-1, AT_EMPTY_PATH);
 	if (r == 0 && (set & FUSE_SET_ATTR_SIZE))
 		r = truncate(path, st->st_size);
 	if (set & FUSE_SET_ATTR_ATIME)
@@ -377,11 +377,31 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 }
 
 static const struct fuse_lowlevel_ops ops = {
-	.init = op_init, .lookup = op_lookup, .forget = op_forget, .forget_multi = op_forget_multi, .open = op_no, .opendir = op_no, .flush = op_no,
-	.getattr = op_getattr, .setattr = op_setattr, .mknod = op_mknod, .mkdir = op_mkdir, .symlink = op_symlink, .link = op_link,
-	.unlink = op_unlink, .rmdir = op_rmdir, .rename = op_rename, .readlink = op_readlink, .readdir = op_readdir,
-	.readdirplus = op_readdirplus, .read = op_read, .write = op_write, .fsync = op_fsync, .fsyncdir = op_fsyncdir,
-	.getxattr = op_getxattr, .statfs = op_statfs,
+	.init = op_init,
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.forget_multi = op_forget_multi,
+	.open = op_no,
+	.opendir = op_no,
+	.flush = op_no,
+	.getattr = op_getattr,
+	.setattr = op_setattr,
+	.mknod = op_mknod,
+	.mkdir = op_mkdir,
+	.symlink = op_symlink,
+	.link = op_link,
+	.unlink = op_unlink,
+	.rmdir = op_rmdir,
+	.rename = op_rename,
+	.readlink = op_readlink,
+	.readdir = op_readdir,
+	.readdirplus = op_readdirplus,
+	.read = op_read,
+	.write = op_write,
+	.fsync = op_fsync,
+	.fsyncdir = op_fsyncdir,
+	.getxattr = op_getxattr,
+	.statfs = op_statfs,
 };
 
 int main(int argc, char **argv)
