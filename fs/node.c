@@ -24,6 +24,7 @@ static void node_free(struct node *n)
 	g_clear_pointer(&n->children, g_hash_table_unref);
 	listing_free(n->listing);
 	content_close(n->content);
+	g_clear_pointer(&n->masked, g_bytes_unref);
 	node_row_clear(&n->row);
 	g_free(n->origin);
 	g_free(n);

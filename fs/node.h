@@ -58,6 +58,12 @@ struct node {
 	GHashTable *children; /* name -> dentry; NULL = none */
 	struct listing *listing; /* the last READDIR from the start */
 	struct content *content; /* open handle of row.content, or NULL */
+	GList open_link;         /* of those that have one */
+	GBytes *masked;          /* what a masked file shows, as made from bytes of @masked_of; or NULL */
+	struct {
+		uint64_t size;
+		int64_t mtime, ctime;
+	} masked_of;
 	/* The workspace object as last seen: to know it again, and to notice that it changed. */
 	uint64_t print_dev;
 	uint64_t print_ino;

@@ -138,10 +138,15 @@ int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
 /* overlay_pin() - the present state as an immutable one without a name, until overlay_unpin(). */
 int overlay_pin(struct overlay *o, int64_t *ret_epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
-/* overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. */
-int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, uint64_t *ret_names, uint64_t *ret_nodes);
+/*
+ * overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. What the rules call
+ * scratch stays as it is, and the directories on the way to it, unless @scratch; paths that are named are always rolled back.
+ */
+int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes);
 /* overlay_settle() - @paths of the workspace were made equal to the state of @epoch. */
 int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths);
+/* overlay_unsettle() - and were put back: what the commit wrote is pending again. */
+int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths);
 
 /* For status: requests served and objects known. */
 struct overlay_counters {

@@ -66,7 +66,6 @@ void overlay_free(struct overlay *o)
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
-	g_queue_clear(&o->open_contents);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
 	policy_free(o->policy);
@@ -243,7 +242,7 @@ void node_set_print(struct node *n, const struct fingerprint *print)
 	n->print_btime = print->btime;
 }
 
-/* Remembers what the kernel is about to be told, and has it drop cached pages when the workspace's bytes changed under it. */
+/* Remembers how the workspace object looked, and has the kernel drop cached pages when its bytes changed under it. */
 static void node_note_seen(struct overlay *o, struct node *n, const struct attr *a)
 {
 	bool changed = n->seen_ctime != 0 &&
@@ -289,8 +288,7 @@ static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
 	return r;
 }
 
-/* Nothing of it is the sandbox's any more: @print at its own place in the workspace is all there is. */
-void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print)
+void node_reset_to_lower(struct overlay *o, struct node *n, const struct fingerprint *print)
 {
 	node_close_content(o, n);
 	node_row_clear(&n->row);
@@ -331,13 +329,10 @@ static int node_of_lower(struct overlay *o, const struct fingerprint *print, str
 	}
 	if (!n) {
 		n = node_add(o->nodes, ino);
-		node_become_lower(o, n, print);
+		node_reset_to_lower(o, n, print);
 	} else if (!n->names && n->row.born == 0) {
-		/*
-		 * Known by the kernel, nameless until now (its owner renamed it, or its removal was rolled back): it follows its name
-		 * again, and nothing of what the sandbox had made of it is left.
-		 */
-		node_become_lower(o, n, print);
+		/* Known by the kernel, but nameless until now: its owner renamed it, or a rollback took its row. It follows its name again. */
+		node_reset_to_lower(o, n, print);
 		invalidator_inode(o->invalidator, n->ino, true);
 	}
 	*ret = n;
@@ -666,7 +661,7 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 			ret->blocks = n->content ? content_blocks(n->content) : (ret->size + 511) / 512;
 	}
 	if (r == 0)
-		node_note_seen(o, n, ret);
+		node_note_seen(o, n, &print.attr);
 	return 0;
 }
 
@@ -686,12 +681,20 @@ static void attr_of_dir(const struct node *n, struct attr *a)
 
 int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
 {
+	GBytes *masked;
 	struct attr a;
 	int r = node_attr(o, n, &a);
 
 	if (r < 0)
 		return r;
 	attr_of_dir(n, &a);
+	if (S_ISREG(a.mode) && guard_is_masked(&n->verdict)) {
+		r = node_masked(o, n, &a, &masked);
+		if (r < 0)
+			return r;
+		a.size = g_bytes_get_size(masked);
+		a.blocks = (a.size + 511) / 512;
+	}
 	guard_attr(&n->verdict, &a);
 	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
 	ret->attr_cacheable = node_is_dir(n) ? !n->is_lower || n->watched :
@@ -867,7 +870,7 @@ void node_forget_unused(struct overlay *o, struct node *n)
 		return;
 	node_close_content(o, n);
 	g_clear_pointer(&n->listing, listing_free);
-	/* A workspace object may have more links than those that were looked up: it is gone when all of them are. */
+	/* Without a name but with links: the others are names of the workspace that nobody has looked up yet. */
 	if (!n->names && n->ino != ROOT_INO && n->row.born > 0 && n->row.attr.nlink == 0) {
 		/* On a full disk the row stays until the store is opened next time. */
 		if (orphan_drop(o, n) < 0)

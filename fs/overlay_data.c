@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/mask.h"
 #include "fs/overlay_private.h"
 
 /* Open contents may hold a descriptor or two each. */
@@ -16,7 +17,7 @@ void node_close_content(struct overlay *o, struct node *n)
 {
 	if (!n->content)
 		return;
-	g_queue_remove(&o->open_contents, n);
+	g_queue_unlink(&o->open_contents, &n->open_link);
 	g_clear_pointer(&n->content, content_close);
 }
 
@@ -24,7 +25,8 @@ static void node_keep_content(struct overlay *o, struct node *n, struct content 
 {
 	node_close_content(o, n);
 	n->content = c;
-	g_queue_push_head(&o->open_contents, n);
+	n->open_link = (GList){ .data = n };
+	g_queue_push_head_link(&o->open_contents, &n->open_link);
 	while (g_queue_get_length(&o->open_contents) > OPEN_CONTENTS_MAX)
 		node_close_content(o, g_queue_peek_tail(&o->open_contents));
 }
@@ -164,10 +166,70 @@ static ssize_t lower_read(struct overlay *o, const char *path, void *buf, size_t
 	return n;
 }
 
-ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, uint64_t offset)
+/* The bytes before any rule, at most @size of them. */
+static ssize_t node_read(struct overlay *o, struct node *n, void *buf, size_t size, uint64_t offset)
 {
 	g_autofree char *path = NULL;
 	struct content *c;
+	int r;
+
+	if (node_follows(n)) {
+		path = node_lower_path(n);
+		return path ? lower_read(o, path, buf, size, offset) : -ESTALE;
+	}
+	if (!n->row.content)
+		return 0;
+	r = node_open_content(o, n, &c);
+	return r < 0 ? r : content_read(c, buf, size, offset);
+}
+
+int node_masked(struct overlay *o, struct node *n, const struct attr *now, GBytes **ret)
+{
+	g_autofree char *data = NULL;
+	ssize_t size = 0;
+
+	if (n->masked && n->masked_of.size == now->size && n->masked_of.mtime == now->mtime && n->masked_of.ctime == now->ctime) {
+		*ret = n->masked;
+		return 0;
+	}
+	if (now->size <= MASK_MAX) {
+		data = g_malloc(now->size + 1);
+		size = node_read(o, n, data, now->size, 0);
+	}
+	if (size < 0)
+		return size;
+	g_clear_pointer(&n->masked, g_bytes_unref);
+	n->masked = mask_text(data ? data : "", size);
+	n->masked_of.size = now->size;
+	n->masked_of.mtime = now->mtime;
+	n->masked_of.ctime = now->ctime;
+	*ret = n->masked;
+	return 0;
+}
+
+static ssize_t read_masked(struct overlay *o, struct node *n, void *buf, size_t size, uint64_t offset)
+{
+	const char *data;
+	GBytes *masked;
+	struct attr a;
+	gsize have;
+	int r = node_attr(o, n, &a);
+
+	if (r == 0)
+		r = node_masked(o, n, &a, &masked);
+	if (r < 0)
+		return r;
+	data = g_bytes_get_data(masked, &have);
+	if (offset >= have)
+		return 0;
+	size = MIN(size, have - offset);
+	memcpy(buf, data + offset, size);
+	return size;
+}
+
+ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, uint64_t offset)
+{
+	g_autofree char *path = NULL;
 	struct node *n;
 	ssize_t r;
 
@@ -175,13 +237,14 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_read(&n->verdict);
-	if (r == 0 && node_follows(n)) {
+	if (r == 0 && guard_is_masked(&n->verdict)) {
+		r = read_masked(o, n, buf, size, offset);
+	} else if (r == 0 && node_follows(n)) {
+		/* A slow disk keeps only this reader waiting. */
 		path = node_lower_path(n);
 		r = path ? 0 : -ESTALE;
-	} else if (r == 0 && n->row.content) {
-		r = node_open_content(o, n, &c);
-		if (r == 0)
-			r = content_read(c, buf, size, offset);
+	} else if (r == 0) {
+		r = node_read(o, n, buf, size, offset);
 	}
 	overlay_unlock(o);
 	return path ? lower_read(o, path, buf, size, offset) : r;
@@ -259,7 +322,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	overlay_lock(o);
 	r = regular_node(o, ino, &n);
 	if (r == 0)
-		r = guard_read(&n->verdict);
+		r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : guard_read(&n->verdict);
 	if (r == 0 && node_follows(n)) {
 		path = node_lower_path(n);
 		r = path ? 0 : -ESTALE;

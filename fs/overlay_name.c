@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fs/overlay_private.h"
+#include "snapshot/origin_base.h"
 
 static bool dir_is_removed(const struct node *dir)
 {
@@ -445,25 +446,6 @@ static int dir_is_empty(struct overlay *o, struct node *dir)
 	return 0;
 }
 
-/* The whiteouts in a directory end with it. */
-static int dir_drop_rows(struct overlay *o, struct node *dir)
-{
-	GHashTableIter iter;
-	gpointer value;
-	int r = 0;
-
-	if (!dir->children)
-		return 0;
-	g_hash_table_iter_init(&iter, dir->children);
-	while (r == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
-		const struct dentry *d = value;
-
-		if (d->born > 0)
-			r = store_name_drop(o->store, dir->ino, d->name);
-	}
-	return r;
-}
-
 static void dir_drop_names(struct overlay *o, struct node *dir)
 {
 	GHashTableIter iter;
@@ -499,7 +481,7 @@ static int remove_rows(struct overlay *o, struct node *dir, const char *name, co
 	if (r == 0)
 		r = node_leave(o, c->node, c->dentry);
 	if (r == 0 && node_is_dir(c->node))
-		r = dir_drop_rows(o, c->node);
+		r = store_names_drop(o->store, c->node->ino); /* its whiteouts end with it */
 	if (r == 0)
 		r = name_end(o, dir, name, c->dentry, ret);
 	return r < 0 ? r : dir_touch(o, dir, -node_is_dir(c->node));
@@ -637,7 +619,7 @@ static int move_rows(struct overlay *o, struct move *m)
 		if (r == 0)
 			r = node_leave(o, t, m->to.dentry);
 		if (r == 0 && node_is_dir(t))
-			r = dir_drop_rows(o, t);
+			r = store_names_drop(o->store, t->ino);
 		if (r < 0)
 			return r;
 	}
@@ -655,6 +637,11 @@ static int move_rows(struct overlay *o, struct move *m)
 		r = lower_stat(o->lower, path, &print);
 		if (r == 0)
 			r = origin_record(o, path, &print, &m->to_row.covers);
+		if (r == 0) {
+			const struct origin replaced = { .id = m->to_row.covers, .path = path, .print = print };
+
+			r = origin_base_keep_file(o->store, o->lower, &replaced);
+		}
 	}
 	if (r == 0)
 		r = store_name_put(o->store, &m->to_row);

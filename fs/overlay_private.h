@@ -66,8 +66,8 @@ int overlay_load(struct overlay *o, struct node *dir);
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
 bool node_same_object(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
-/* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
-void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
+/* node_reset_to_lower() - no row and nothing of its own any more: the workspace object @print. */
+void node_reset_to_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
 /* node_load_row() - takes over the values of @row, and what its origin says. */
 int node_load_row(struct overlay *o, struct node *n, const struct node_row *row);
 
@@ -106,6 +106,8 @@ int node_open_content(struct overlay *o, struct node *n, struct content **ret);
 void node_close_content(struct overlay *o, struct node *n);
 /* node_own_data() - a writable content with at least the first @keep bytes of the present one. In a transaction. */
 int node_own_data(struct overlay *o, struct node *n, uint64_t keep, struct content **ret);
+/* node_masked() - what a masked file shows; borrowed until the next call for @n. */
+int node_masked(struct overlay *o, struct node *n, const struct attr *now, GBytes **ret);
 int node_set_size(struct overlay *o, struct node *n, uint64_t size);
 
 /* overlay_xattr.c */

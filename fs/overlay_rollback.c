@@ -24,6 +24,101 @@ static int restore_rows(struct overlay *o, int64_t epoch, const struct changed_r
 }
 
 /*
+ * Keeping scratch
+ *
+ * The rows of scratch paths, then and now, and of the directories above them now.
+ */
+
+struct keeping {
+	struct overlay *overlay;
+	GHashTable *names; /* "parent/name" */
+	GHashTable *nodes; /* ino */
+};
+
+static char *name_key(uint64_t parent, const char *name)
+{
+	return g_strdup_printf("%" G_GUINT64_FORMAT "/%s", parent, name);
+}
+
+struct kept_child {
+	uint64_t ino;
+	char *name;
+	bool is_dir;
+};
+
+static void kept_child_clear(gpointer data)
+{
+	g_free(((struct kept_child *)data)->name);
+}
+
+static int collect_child(const struct name_row *name, const struct node_row *node, void *user)
+{
+	struct kept_child c = { .ino = name->ino, .name = g_strdup(name->name), .is_dir = S_ISDIR(node->attr.mode) };
+
+	g_array_append_val((GArray *)user, c);
+	return 0;
+}
+
+static void keep_row(struct keeping *k, uint64_t parent, const struct kept_child *c)
+{
+	g_hash_table_add(k->names, name_key(parent, c->name));
+	if (c->ino)
+		g_hash_table_add(k->nodes, g_memdup2(&c->ino, sizeof(c->ino)));
+}
+
+/* 1 when something below @dir is scratch, 0 when not, or -errno. */
+static int keep_below(struct keeping *k, int64_t epoch, uint64_t dir, const char *path, struct policy_match match)
+{
+	g_autoptr(GArray) children = g_array_new(FALSE, FALSE, sizeof(struct kept_child));
+	int r, found = 0;
+
+	g_array_set_clear_func(children, kept_child_clear);
+	r = store_names(k->overlay->store, epoch, dir, collect_child, children);
+	for (guint i = 0; r >= 0 && i < children->len; i++) {
+		const struct kept_child *c = &g_array_index(children, struct kept_child, i);
+		g_autofree char *child = path_join(path, c->name);
+		struct policy_match m = policy_match_child(k->overlay->policy, match, child, c->is_dir);
+		bool scratch = policy_action(k->overlay->policy, m) == ACTION_SCRATCH;
+
+		r = c->is_dir ? keep_below(k, epoch, c->ino, child, m) : 0;
+		if (r < 0 || !(scratch || r > 0))
+			continue;
+		found = 1;
+		if (scratch || epoch == EPOCH_LIVE)
+			keep_row(k, dir, c);
+	}
+	return r < 0 ? r : found;
+}
+
+static int keep_scratch(struct overlay *o, int64_t epoch, struct changed_rows *c)
+{
+	struct policy_match root = policy_match_path(o->policy, "", true);
+	struct keeping k = { .overlay = o };
+	int r;
+
+	if (!policy_has_action(o->policy, ACTION_SCRATCH))
+		return 0;
+	k.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	k.nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	r = keep_below(&k, EPOCH_LIVE, ROOT_INO, "", root);
+	if (r >= 0)
+		r = keep_below(&k, epoch, ROOT_INO, "", root);
+	for (guint i = c->names->len; r >= 0 && i-- > 0;) {
+		const struct changed_name *n = &g_array_index(c->names, struct changed_name, i);
+		g_autofree char *key = name_key(n->parent, n->name);
+
+		if (g_hash_table_contains(k.names, key))
+			g_array_remove_index_fast(c->names, i);
+	}
+	for (guint i = c->nodes->len; r >= 0 && i-- > 0;)
+		if (g_hash_table_contains(k.nodes, &g_array_index(c->nodes, uint64_t, i)))
+			g_array_remove_index_fast(c->nodes, i);
+	g_hash_table_unref(k.names);
+	g_hash_table_unref(k.nodes);
+	return MIN(r, 0);
+}
+
+/*
  * Rolling back some paths
  *
  * A rename is one change: rolling back either of its names rolls back both. So the names to restore are closed under "shows the same node
@@ -146,10 +241,9 @@ static void select_lost_parent(struct selection *s, uint64_t parent)
 
 static void select_name(struct selection *s, uint64_t parent, const char *name)
 {
-	char *key = g_strdup_printf("%" G_GUINT64_FORMAT "/%s", parent, name);
 	struct name_row row;
 
-	if (!g_hash_table_add(s->seen, key))
+	if (!g_hash_table_add(s->seen, name_key(parent, name)))
 		return;
 	changed_rows_add_name(parent, name, s->rows);
 	select_lost_parent(s, parent);
@@ -266,7 +360,7 @@ static int rollback_rows(struct overlay *o, int64_t epoch, bool some, struct cha
 	return r == 0 && some ? recount_links(o, c) : r;
 }
 
-int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, uint64_t *ret_names, uint64_t *ret_nodes)
+int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes)
 {
 	struct changed_rows c;
 	int r;
@@ -277,6 +371,8 @@ int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths,
 		r = select_paths(o, epoch, paths, &c);
 	else
 		r = store_rows_since(o->store, epoch, changed_rows_add_name, changed_rows_add_node, &c);
+	if (r == 0 && !paths && !scratch)
+		r = keep_scratch(o, epoch, &c);
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)

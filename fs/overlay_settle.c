@@ -184,10 +184,35 @@ static int settle_child_of_renamed(struct settling *s, const char *path, uint64_
 	return r;
 }
 
+/*
+ * Changed again in the view, and not what was committed: the owner's changes were merged into it. The view has not seen those, so its file
+ * stays on the base that it has, and is a conflict until it is merged as well.
+ */
+static int settle_is_merged(struct settling *s, const char *path, uint64_t ino, const struct fingerprint *print, bool *ret)
+{
+	struct entry lower = { .name = (char *)path, .lower = (char *)path, .attr = print->attr };
+	g_autoptr(tree_t) t = NULL;
+	g_autoptr(entry_t) then = NULL;
+	uint8_t a[32], b[32];
+	struct node_row now;
+	int r = store_node_get(s->overlay->store, EPOCH_LIVE, ino, &now);
+
+	*ret = false;
+	if (r == 0 && S_ISREG(print->attr.mode) && now.born > s->epoch && now.content) {
+		t = tree_open(s->overlay->store, s->overlay->lower, s->epoch);
+		r = tree_lookup_path(t, path, &then);
+		if (r == 0 && then && S_ISREG(then->attr.mode))
+			*ret = tree_hash(t, then, a) < 0 || tree_hash(t, &lower, b) < 0 || memcmp(a, b, sizeof(a)) != 0;
+	}
+	node_row_clear(&now);
+	return r;
+}
+
 /* @dirs: directories in a first pass, so that the second one finds them where they merge now. */
 static int settle_path(struct settling *s, const char *path, bool dirs)
 {
 	struct fingerprint print = { 0 };
+	bool merged = false;
 	struct name_row then;
 	const char *name;
 	uint64_t parent;
@@ -204,8 +229,13 @@ static int settle_path(struct settling *s, const char *path, bool dirs)
 	if (r < 0)
 		return settle_deleted(s, parent, name);
 	r = store_name_get(s->overlay->store, s->epoch, parent, name, &then);
-	if (r == 0)
-		r = origin_record(s->overlay, path, &print, &origin);
+	if (r == 0 && then.ino)
+		r = settle_is_merged(s, path, then.ino, &print, &merged);
+	if (r < 0 || merged) {
+		name_row_clear(&then);
+		return r;
+	}
+	r = origin_record(s->overlay, path, &print, &origin);
 	if (r == 0 && then.born == 0)
 		r = settle_child_of_renamed(s, path, parent, name, origin, &print);
 	if (r == 0 && then.ino)
@@ -216,8 +246,7 @@ static int settle_path(struct settling *s, const char *path, bool dirs)
 	return r;
 }
 
-/* What a directory without rows of its own shows has a new place, and so other inodes: the nodes that are known stay the same. */
-static void settle_prints(struct overlay *o, struct node *dir)
+void settle_prints(struct overlay *o, struct node *dir)
 {
 	GHashTableIter iter;
 	gpointer value;

@@ -10,7 +10,6 @@
 #include "snapshot/xattr.h"
 
 #define CAPABILITY "security.capability"
-#define UNSUPPORTED "system."
 
 int node_xattrs(struct overlay *o, struct node *n, GBytes **ret)
 {
@@ -54,12 +53,17 @@ int node_drop_capability(struct overlay *o, struct node *n)
 	return node_put_xattrs(o, n, less);
 }
 
+static bool xattr_is_supported(const char *name)
+{
+	return g_str_has_prefix(name, "user.") || g_str_has_prefix(name, "trusted.") || g_str_has_prefix(name, "security.");
+}
+
 static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct node **ret)
 {
-	/* An ACL that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
-	if (name && g_str_has_prefix(name, UNSUPPORTED))
+	/* An ACL (system.*) that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
+	if (name && !xattr_is_supported(name))
 		return -EOPNOTSUPP;
-	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read(&(*ret)->verdict);
+	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read_xattr(&(*ret)->verdict);
 }
 
 int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes **ret)
@@ -92,7 +96,7 @@ static GBytes *xattrs_shown(GBytes *set)
 	for (const char *name = (char *)names->data; name && name < (char *)names->data + names->len; name += strlen(name) + 1) {
 		GBytes *less;
 
-		if (!g_str_has_prefix(name, UNSUPPORTED))
+		if (xattr_is_supported(name))
 			continue;
 		less = xattrs_with(shown, name, NULL, 0);
 		g_bytes_unref(shown);

@@ -113,6 +113,9 @@ struct policy_match policy_match_path(const struct policy *p, const char *path, 
 /* policy_action() - the verdict, over all layers. */
 enum action policy_action(const struct policy *p, struct policy_match m);
 
+/* policy_has_action() - whether some rule of some layer says @a. */
+bool policy_has_action(const struct policy *p, enum action a);
+
 /*
  * policy_may_open_below() - may a path below the directory @path, which has @m, get a more open verdict than @path?
  *

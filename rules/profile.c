@@ -26,6 +26,15 @@ static const struct {
 	{ "gate", "allow", true },
 	{ "gate", "review", true },
 	{ "gate", "test", false },
+	{ "gate", "test_time", false },
+	{ "gate", "max_files", false },
+	{ "gate", "max_lines", false },
+	{ "gate", "max_deleted", false },
+	{ "gate", "max_size", false },
+	{ "gate", "max_share", false },
+	{ "gate", "secret_paths", true },
+	{ "gate", "secret_words", true },
+	{ "gate", "baseline", false },
 };
 
 /* A line of [files], kept until the whole file is read: "nocase" may stand below it. */

@@ -362,8 +362,19 @@ int tree_readlink(struct tree *t, const struct entry *e, char **ret)
 
 int tree_xattrs(struct tree *t, const struct entry *e, GBytes **ret)
 {
+	struct origin origin = { 0 };
+	int r = 0;
+
 	if (!e->own_xattrs && e->lower)
 		return lower_xattrs(t->lower, e->lower, ret);
+	if (!e->own_xattrs && e->origin) {
+		/* The bytes are our own, but not the attributes. */
+		r = store_origin_get(t->store, e->origin, &origin);
+		if (r == 0)
+			r = lower_xattrs(t->lower, origin.path, ret);
+		origin_clear(&origin);
+		return r;
+	}
 	*ret = e->xattrs ? g_bytes_ref(e->xattrs) : NULL;
 	return 0;
 }

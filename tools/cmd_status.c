@@ -22,11 +22,13 @@ struct status {
 	int64_t changes; /* -1 = cannot be told */
 	uint64_t disk;
 	GPtrArray *snapshots;
+	GVariant *live; /* what the serving process says of itself; NULL = there is none */
 };
 
 static void status_clear(struct status *s)
 {
 	g_clear_pointer(&s->snapshots, g_ptr_array_unref);
+	g_clear_pointer(&s->live, g_variant_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(status_t, status_clear)
 
@@ -55,14 +57,26 @@ static uint64_t disk_use(int dirfd, const char *name, int depth)
 	return bytes;
 }
 
-static void read_pid(struct attached *a, struct status *ret)
+static void read_live(struct attached *a, struct status *ret)
 {
 	g_autoptr(GVariant) none = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
-	g_autoptr(GVariant) answer = a->control ? control_call(a->control, "status", none, NULL) : NULL;
 
 	ret->pid = 0;
-	if (answer)
-		g_variant_lookup(answer, "pid", "i", &ret->pid);
+	ret->live = a->control ? control_call(a->control, "status", none, NULL) : NULL;
+	if (ret->live)
+		g_variant_lookup(ret->live, "pid", "i", &ret->pid);
+}
+
+/* Requests of the kernel by kind, as counted since the mount; and whether every directory shown could be watched. */
+static void json_live(GVariantBuilder *b, GVariant *live)
+{
+	g_autoptr(GVariant) messages = g_variant_lookup_value(live, "messages", NULL);
+	gboolean full = FALSE;
+
+	g_variant_lookup(live, "watches-full", "b", &full);
+	json_add_bool(b, "watches_full", full);
+	if (messages)
+		json_add(b, "messages", messages);
 }
 
 static bool read_status(struct attached *a, struct status *ret, GError **error)
@@ -76,7 +90,7 @@ static bool read_status(struct attached *a, struct status *ret, GError **error)
 		return false;
 	}
 	ret->sandbox = a->sandbox;
-	read_pid(a, ret);
+	read_live(a, ret);
 	ret->disk = disk_use(AT_FDCWD, a->sandbox->dir, 8);
 	ret->changes = -1;
 	if (attached_count_changes(a, &changes, &failure))
@@ -116,6 +130,8 @@ static void print_json(const struct status *status)
 	json_add(&b, "snapshots", snapshots_json(status->snapshots));
 	json_add(&b, "disk", g_variant_new_parsed("{'bytes': <%x>}", (int64_t)status->disk));
 	json_add(&b, "questions", g_variant_new("aa{sv}", NULL));
+	if (status->live)
+		json_live(&b, status->live);
 	json_print(stdout, g_variant_builder_end(&b));
 }
 
@@ -130,6 +146,7 @@ static void print_text(const struct status *status)
 {
 	const struct sandbox *s = status->sandbox;
 	g_autofree char *disk = text_size(status->disk);
+	gboolean full = FALSE;
 
 	printf("%-12s%s\n", "sandbox:", s->name);
 	print_path("workspace:", s->workspace);
@@ -145,6 +162,8 @@ static void print_text(const struct status *status)
 	else
 		printf("%-12s%" PRId64 "\n", "changes:", status->changes);
 	printf("%-12s%s\n", "disk:", disk);
+	if (status->live && g_variant_lookup(status->live, "watches-full", "b", &full) && full)
+		printf("%-12s%s\n", "watches:", "all used (fs.inotify.max_user_watches): some directories are checked once a second");
 	printf("%-12s%u\n", "snapshots:", status->snapshots->len);
 	snapshots_print(status->snapshots, "  ");
 }

@@ -16,6 +16,7 @@ static const struct command table[] = {
 	{ "status", cmd_status, "show one sandbox: mount, policy, changes, snapshots, disk use" },
 	{ "snapshot", cmd_snapshot, "create, list and delete snapshots" },
 	{ "diff", cmd_diff, "show the changes as a patch, as a table or as JSON" },
+	{ "gate", cmd_gate, "check the changes before they are committed" },
 	{ "commit", cmd_commit, "write the changes into the workspace" },
 	{ "rollback", cmd_rollback, "take the view back to the start or to a snapshot" },
 	{ "why", cmd_why, "tell which rule decides about a path" },

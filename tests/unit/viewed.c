@@ -491,7 +491,7 @@ void view_rollback(struct viewed *v, int64_t epoch, const char *paths)
 	uint64_t names, nodes;
 
 	view_snapshot(v, name);
-	OK(overlay_rollback(v->overlay, epoch, (const char *const *)list, &names, &nodes));
+	OK(overlay_rollback(v->overlay, epoch, (const char *const *)list, true, &names, &nodes));
 }
 
 struct committing {
