@@ -288,7 +288,8 @@ static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
 	return r;
 }
 
-void node_reset_to_lower(struct overlay *o, struct node *n, const struct fingerprint *print)
+/* Nothing of it is the sandbox's any more: @print at its own place in the workspace is all there is. */
+void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print)
 {
 	node_close_content(o, n);
 	node_row_clear(&n->row);
@@ -329,10 +330,13 @@ static int node_of_lower(struct overlay *o, const struct fingerprint *print, str
 	}
 	if (!n) {
 		n = node_add(o->nodes, ino);
-		node_reset_to_lower(o, n, print);
+		node_become_lower(o, n, print);
 	} else if (!n->names && n->row.born == 0) {
-		/* Known by the kernel, but nameless until now: its owner renamed it, or a rollback took its row. It follows its name again. */
-		node_reset_to_lower(o, n, print);
+		/*
+		 * Known by the kernel, nameless until now (its owner renamed it, or its removal was rolled back): it follows its name
+		 * again, and nothing of what the sandbox had made of it is left.
+		 */
+		node_become_lower(o, n, print);
 		invalidator_inode(o->invalidator, n->ino, true);
 	}
 	*ret = n;
@@ -870,7 +874,7 @@ void node_forget_unused(struct overlay *o, struct node *n)
 		return;
 	node_close_content(o, n);
 	g_clear_pointer(&n->listing, listing_free);
-	/* Without a name but with links: the others are names of the workspace that nobody has looked up yet. */
+	/* A workspace object may have more links than those that were looked up: it is gone when all of them are. */
 	if (!n->names && n->ino != ROOT_INO && n->row.born > 0 && n->row.attr.nlink == 0) {
 		/* On a full disk the row stays until the store is opened next time. */
 		if (orphan_drop(o, n) < 0)

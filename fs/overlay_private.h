@@ -66,8 +66,8 @@ int overlay_load(struct overlay *o, struct node *dir);
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
 bool node_same_object(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
-/* node_reset_to_lower() - no row and nothing of its own any more: the workspace object @print. */
-void node_reset_to_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
+/* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
+void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
 /* node_load_row() - takes over the values of @row, and what its origin says. */
 int node_load_row(struct overlay *o, struct node *n, const struct node_row *row);
 

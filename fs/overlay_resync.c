@@ -70,7 +70,7 @@ static bool dentry_become_lower(struct overlay *o, struct dentry *d)
 		return true;
 	if (overlay_lower_has(o, d->parent, d->name, &print) <= 0 || !node_same_object(n, &print))
 		return false;
-	node_reset_to_lower(o, n, &print);
+	node_become_lower(o, n, &print);
 	return true;
 }
 

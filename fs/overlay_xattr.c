@@ -11,6 +11,12 @@
 
 #define CAPABILITY "security.capability"
 
+/* An ACL (system.*) that is stored but not enforced would be a lie: programs fall back to chmod(2) when there is none. */
+static bool xattr_is_supported(const char *name)
+{
+	return g_str_has_prefix(name, "user.") || g_str_has_prefix(name, "trusted.") || g_str_has_prefix(name, "security.");
+}
+
 int node_xattrs(struct overlay *o, struct node *n, GBytes **ret)
 {
 	g_autofree char *path = NULL;
@@ -53,14 +59,8 @@ int node_drop_capability(struct overlay *o, struct node *n)
 	return node_put_xattrs(o, n, less);
 }
 
-static bool xattr_is_supported(const char *name)
-{
-	return g_str_has_prefix(name, "user.") || g_str_has_prefix(name, "trusted.") || g_str_has_prefix(name, "security.");
-}
-
 static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct node **ret)
 {
-	/* An ACL (system.*) that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
 	if (name && !xattr_is_supported(name))
 		return -EOPNOTSUPP;
 	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read_xattr(&(*ret)->verdict);

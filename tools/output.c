@@ -146,19 +146,24 @@ struct patch_colorer *patch_colorer_new(FILE *out)
 }
 
 /* Of "12,3" or "12". */
-static long hunk_count(const char *range)
+/* Reads "LINE" or "LINE,COUNT" and returns what is behind it. */
+static const char *hunk_count(const char *text, long *ret_count)
 {
-	const char *comma = range + strspn(range, "0123456789");
-
-	return *comma == ',' ? strtol(comma + 1, NULL, 10) : 1;
+	text += strspn(text, "0123456789");
+	*ret_count = 1;
+	if (*text == ',')
+		*ret_count = strtol(++text, NULL, 10);
+	return text + strspn(text, "0123456789");
 }
 
 static void hunk_start(struct patch_colorer *p, const char *line)
 {
-	const char *new_range = strchr(line, '+');
+	const char *at = hunk_count(line + strlen("@@ -"), &p->old_left);
 
-	p->old_left = hunk_count(line + strlen("@@ -"));
-	p->new_left = new_range ? hunk_count(new_range + 1) : 0;
+	at = strchr(at, '+');
+	p->new_left = 0;
+	if (at)
+		hunk_count(at + 1, &p->new_left);
 }
 
 static const char *line_color(struct patch_colorer *p, const char *line)

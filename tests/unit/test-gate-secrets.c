@@ -395,6 +395,7 @@ static const struct sample harmless[] = {
 	{ "data uri", "<img src=\"data:image/png;base64,iVBORw0KGgo{b900}==\">\n" },
 	{ "font", "src: url(data:font/woff2;base64,d09GMgABAAAA{b3000}) format('woff2')\n" },
 	{ "zip in base64", "mJeJ0b3bVQZu6P8AUEsHCFDBu3Q+EAAAWRAAAFBLAwQUAAgICAAYZxlbAAAAAAAAAAAAAAAAEwAA\n" },
+	{ "key in base64", "{b80}+AK{}IA{A16}/{b80}\n" },
 	{ "base64 lines", "{b76}\n{b76}\n{b76}\n{b76}\n{b76}\n{b76}\n{b76}\n" },
 	{ "hex dump", "{h64}{h64}{h64}{h64}\n" },
 	{ "source map", "//# sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJ{b600}\n" },
@@ -526,6 +527,22 @@ static void test_any_piece_and_border(void **state)
 	g_string_free(t, TRUE);
 }
 
+/* One after the other over several windows: a border that cut one would lose it. */
+static void test_back_to_back(void **state)
+{
+	GString *t = token(), *text = g_string_new(NULL);
+	struct result r;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++)
+		g_string_append_printf(text, "%s\n", t->str);
+	r = scan_bytes(text->str, text->len, 65536);
+	assert_int_equal(r.found, 20000);
+	result_clear(&r);
+	g_string_free(text, TRUE);
+	g_string_free(t, TRUE);
+}
+
 static void test_two_on_a_line(void **state)
 {
 	GRand *rand = g_rand_new_with_seed(3);
@@ -633,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_false_alarms),
 		cmocka_unit_test(test_excerpts_hide),
 		cmocka_unit_test(test_any_piece_and_border),
+		cmocka_unit_test(test_back_to_back),
 		cmocka_unit_test(test_two_on_a_line),
 		cmocka_unit_test(test_utf16_and_utf32),
 		cmocka_unit_test(test_among_nuls),
