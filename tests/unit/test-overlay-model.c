@@ -126,7 +126,18 @@ static uint32_t model_type(struct run *r, const char *path)
 /* Operations */
 
 enum kind {
-	OP_CREATE, OP_MKDIR, OP_SYMLINK, OP_LINK, OP_UNLINK, OP_RMDIR, OP_RENAME, OP_WRITE, OP_TRUNCATE, OP_CHMOD, OP_XATTR, OP_UTIMENS,
+	OP_CREATE,
+	OP_MKDIR,
+	OP_SYMLINK,
+	OP_LINK,
+	OP_UNLINK,
+	OP_RMDIR,
+	OP_RENAME,
+	OP_WRITE,
+	OP_TRUNCATE,
+	OP_CHMOD,
+	OP_XATTR,
+	OP_UTIMENS,
 	OP_COUNT,
 };
 
@@ -247,8 +258,8 @@ static GBytes *pick_data(struct run *r)
 	return g_bytes_new_take(data, size);
 }
 
-static const char *const op_names[] = { "create", "mkdir", "symlink", "link", "unlink", "rmdir", "rename", "write", "truncate", "chmod",
-					"xattr", "utimens" };
+static const char *const op_names[] = { "create", "mkdir", "symlink",  "link",	"unlink", "rmdir",
+					"rename", "write", "truncate", "chmod", "xattr",  "utimens" };
 
 /* False when it is nothing that a kernel would ask. */
 static bool op_pick(struct run *r, struct op *op)
@@ -311,7 +322,8 @@ static int op_with_faults(struct run *r, const struct op *op)
 		fresh = fresh_describe(r->v, all);
 		/* As after any failed write(2), bytes of a large file may be the new ones already. */
 		if ((op->kind != OP_WRITE && !describe_same(before, after)) || !describe_same(after, fresh))
-			fail_msg("%s %s %s: a failure at write %u left something", op_names[op->kind], op->path, op->to ? op->to : "", n);
+			fail_msg("%s %s %s: a failure at write %u left something", op_names[op->kind], op->path,
+				 op->to ? op->to : "", n);
 	}
 }
 
@@ -340,7 +352,8 @@ static void handles_close(struct run *r, bool only_unlinked)
 static void handle_open(struct run *r)
 {
 	struct handle *h = &r->handles[dice(r, HANDLES)];
-	g_autofree char *path = pick_path(r), *full = model_path(r, path), *dir = g_path_get_dirname(path), *name = g_path_get_basename(path);
+	g_autofree char *path = pick_path(r), *full = model_path(r, path), *dir = g_path_get_dirname(path),
+			*name = g_path_get_basename(path);
 	struct overlay_entry e;
 	int error;
 	uint64_t parent;
@@ -469,12 +482,13 @@ static void run_op(struct run *r)
 		int got, want;
 
 		if (r->verbose)
-			g_printerr("%s %s %s %u %" G_GUINT64_FORMAT "\n", op_names[op.kind], op.path, op.to ? op.to : "", op.flags, op.offset);
+			g_printerr("%s %s %s %u %" G_GUINT64_FORMAT "\n", op_names[op.kind], op.path, op.to ? op.to : "", op.flags,
+				   op.offset);
 		got = dice(r, 4) ? op_in_view(r->v, &op) : op_with_faults(r, &op);
 		want = op_in_model(r, &op);
 		if (got != want)
-			fail_msg("%s %s %s %u: %s, want %s", op_names[op.kind], op.path, op.to ? op.to : "", op.flags, g_strerror(-got),
-				 g_strerror(-want));
+			fail_msg("%s %s %s %u: %s, want %s", op_names[op.kind], op.path, op.to ? op.to : "", op.flags,
+				 g_strerror(-got), g_strerror(-want));
 	}
 	op_clear(&op);
 }
@@ -508,9 +522,10 @@ static void run_step(struct run *r)
 
 static void scene(struct viewed *v)
 {
-	host_run(v, "mkdir -p a/b/c d/e; echo 1 >a/1; echo 2 >a/b/2; echo 3 >a/b/c/3; head -c 100000 /dev/zero | tr '\\0' x >d/big; "
-		    "ln -s 1 a/link; ln a/1 d/one; ln a/1 d/e/uno; chmod 755 a/b/2; echo 4 >4; mkdir empty; "
-		    "setfattr -n user.t -v old a/b/2 2>/dev/null || true");
+	host_run(v,
+		 "mkdir -p a/b/c d/e; echo 1 >a/1; echo 2 >a/b/2; echo 3 >a/b/c/3; head -c 100000 /dev/zero | tr '\\0' x >d/big; "
+		 "ln -s 1 a/link; ln a/1 d/one; ln a/1 d/e/uno; chmod 755 a/b/2; echo 4 >4; mkdir empty; "
+		 "setfattr -n user.t -v old a/b/2 2>/dev/null || true");
 }
 
 static void test_model(void **state)
@@ -520,7 +535,9 @@ static void test_model(void **state)
 
 	(void)state;
 	for (guint32 n = first; n < first + count; n++) {
-		struct run r = { .v = viewed_new(NULL), .rand = g_rand_new_with_seed(n), .verbose = g_getenv("SBXFS_TEST_VERBOSE") != NULL };
+		struct run r = { .v = viewed_new(NULL),
+				 .rand = g_rand_new_with_seed(n),
+				 .verbose = g_getenv("SBXFS_TEST_VERBOSE") != NULL };
 
 		g_printerr("# seed %u\n", n);
 		r.model = g_build_filename(r.v->dir, "model", NULL);

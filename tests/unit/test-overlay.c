@@ -334,7 +334,8 @@ static void test_forgotten_nodes_are_freed(void **state)
 	(void)state;
 	host_run(v, "mkdir h d; for i in $(seq 50); do echo >h/$i; echo >d/$i; done");
 	for (int i = 1; i <= 50; i++) {
-		g_autofree char *hidden = g_strdup_printf("h/%d", i), *shown = g_strdup_printf("d/%d", i), *own = g_strdup_printf("d/own%d", i);
+		g_autofree char *hidden = g_strdup_printf("h/%d", i), *shown = g_strdup_printf("d/%d", i),
+				*own = g_strdup_printf("d/own%d", i);
 
 		assert_int_equal(exists(v, hidden), -ENOENT);
 		assert_int_equal(exists(v, shown), 0);

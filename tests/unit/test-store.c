@@ -254,8 +254,15 @@ static void test_values_come_back(void **state)
 {
 	g_autoptr(layered_t) l = layered_new();
 	g_autoptr(GBytes) set = xattrs_with(NULL, "user.a", "1", 1);
-	struct origin o = { .path = (char *)"not\xffutf8/\n", .seen = 7, .print = { .dev = 1, .ino = UINT64_MAX, .btime = -5 } }, back;
-	struct node_row n = { .ino = UINT64_C(1) << 63, .flags = 7, .content = 3, .origin = 4, .target = (char *)"\xfe->", .xattrs = set }, got;
+	struct origin o = { .path = (char *)"not\xffutf8/\n", .seen = 7, .print = { .dev = 1, .ino = UINT64_MAX, .btime = -5 } },
+		      back;
+	struct node_row n = { .ino = UINT64_C(1) << 63,
+			      .flags = 7,
+			      .content = 3,
+			      .origin = 4,
+			      .target = (char *)"\xfe->",
+			      .xattrs = set },
+			got;
 	struct name_row name = { .parent = 9, .name = (char *)"\xff\n", .ino = UINT64_MAX - 1, .covers = 5 }, name_back;
 
 	(void)state;
@@ -558,7 +565,8 @@ static void test_tree_without_its_workspace(void **state)
 
 static void test_xattr_sets(void **state)
 {
-	g_autoptr(GBytes) a = xattrs_with(NULL, "user.b", "2", 1), b = xattrs_with(a, "user.a", "", 0), c = xattrs_with(b, "user.b", "22", 2);
+	g_autoptr(GBytes) a = xattrs_with(NULL, "user.b", "2", 1), b = xattrs_with(a, "user.a", "", 0),
+			  c = xattrs_with(b, "user.b", "22", 2);
 	g_autoptr(GBytes) other = xattrs_with(NULL, "user.a", "", 0), same = xattrs_with(other, "user.b", "22", 2);
 	g_autoptr(GBytes) less = xattrs_with(c, "user.b", NULL, 0), none = xattrs_with(less, "user.a", NULL, 0);
 	g_autoptr(GByteArray) names = xattrs_names(c);

@@ -15,11 +15,11 @@
 #include "snapshot/store_private.h"
 #include "snapshot/xattr.h"
 
-#define OK(expr)                                                                                \
-	do {                                                                                    \
-		int ok_r = (expr);                                                              \
-		if (ok_r < 0)                                                                   \
-			g_error("%s:%d: %s: %s", __FILE__, __LINE__, #expr, g_strerror(-ok_r)); \
+#define OK(expr)                                                                                                                   \
+	do {                                                                                                                       \
+		int ok_r = (expr);                                                                                                 \
+		if (ok_r < 0)                                                                                                      \
+			g_error("%s:%d: %s: %s", __FILE__, __LINE__, #expr, g_strerror(-ok_r));                                    \
 	} while (0)
 
 struct caller somebody = { .uid = 1000, .gid = 1000, .umask = 022 };
@@ -59,8 +59,8 @@ void viewed_open(struct viewed *v)
 		return;
 	/* Longer than a tick of the kernel's clock: what the workspace has is older than what the sandbox does. */
 	g_usleep(30000);
-	store = g_file_test(v->store_dir, G_FILE_TEST_IS_DIR) ? store_open(v->store_dir, STORE_WRITE, &error) :
-								store_create(v->store_dir, v->workspace, &error);
+	store = g_file_test(v->store_dir, G_FILE_TEST_IS_DIR) ? store_open(v->store_dir, STORE_WRITE, &error)
+							      : store_create(v->store_dir, v->workspace, &error);
 	g_assert_no_error(error);
 	OK(lower_open(v->workspace, &lower));
 	v->overlay = overlay_new(store, lower, load_policy(v->rules));
@@ -374,7 +374,8 @@ int view_setxattr(struct viewed *v, const char *path, const char *name, const ch
 
 	if (!ino)
 		return r;
-	return value ? overlay_setxattr(v->overlay, ino, name, value, strlen(value), 0) : overlay_removexattr(v->overlay, ino, name);
+	return value ? overlay_setxattr(v->overlay, ino, name, value, strlen(value), 0)
+		     : overlay_removexattr(v->overlay, ino, name);
 }
 
 int view_getxattr(struct viewed *v, const char *path, const char *name, char **ret)
@@ -491,7 +492,7 @@ void view_rollback(struct viewed *v, int64_t epoch, const char *paths)
 	uint64_t names, nodes;
 
 	view_snapshot(v, name);
-	OK(overlay_rollback(v->overlay, epoch, (const char *const *)list, false, &names, &nodes));
+	OK(overlay_rollback(v->overlay, epoch, (const char *const *)list, true, &names, &nodes));
 }
 
 struct committing {
@@ -535,7 +536,8 @@ bool view_commit_end(struct viewed *v, struct committing *c)
 	for (guint i = 0; conflicts && i < conflicts->len; i++) {
 		const struct conflict *x = g_ptr_array_index(conflicts, i);
 
-		g_printerr("conflict: %s %s: %s, %s, %s\n", conflict_kind_name(x->kind), x->path, x->base, x->workspace, x->sandbox);
+		g_printerr("conflict: %s %s: %s, %s, %s\n", conflict_kind_name(x->kind), x->path, x->base, x->workspace,
+			   x->sandbox);
 	}
 	if (!conflicts) {
 		g_ptr_array_add(result.paths, NULL);
@@ -567,7 +569,8 @@ char *view_changes(struct viewed *v)
 	for (guint i = 0; i < c->job.changes->len; i++) {
 		const struct change *x = g_ptr_array_index(c->job.changes, i);
 
-		g_string_append_printf(s, "%c %s%s%s\n", x->status, x->from_path ? x->from_path : "", x->from_path ? " -> " : "", x->path);
+		g_string_append_printf(s, "%c %s%s%s\n", x->status, x->from_path ? x->from_path : "", x->from_path ? " -> " : "",
+				       x->path);
 	}
 	g_ptr_array_unref(c->job.changes);
 	tree_close(c->to);
@@ -629,7 +632,8 @@ static void describe_node(struct overlay *o, uint64_t ino, const char *path, uns
 	if (S_ISLNK(e.attr.mode) && overlay_readlink(o, ino, &target) == 0)
 		g_string_append_printf(line, " -> %s", target);
 	if (overlay_listxattr(o, ino, &names) == 0) {
-		for (const char *name = (char *)names->data; name && name < (char *)names->data + names->len; name += strlen(name) + 1) {
+		for (const char *name = (char *)names->data; name && name < (char *)names->data + names->len;
+		     name += strlen(name) + 1) {
 			g_autoptr(GBytes) value = NULL;
 
 			if (overlay_getxattr(o, ino, name, &value) == 0)
@@ -716,7 +720,10 @@ static void describe_disk_node(const char *full, const char *path, unsigned int 
 	gsize size;
 
 	g_assert_cmpint(lstat(full, ret), ==, 0);
-	a = (struct attr){ .mode = ret->st_mode, .nlink = ret->st_nlink, .size = ret->st_size, .mtime = nsec_from_timespec(ret->st_mtim),
+	a = (struct attr){ .mode = ret->st_mode,
+			   .nlink = ret->st_nlink,
+			   .size = ret->st_size,
+			   .mtime = nsec_from_timespec(ret->st_mtim),
 			   .ctime = nsec_from_timespec(ret->st_ctim) };
 	describe_attr(line, ret->st_ino, &a, what);
 	if (S_ISREG(a.mode)) {
