@@ -44,7 +44,7 @@ static void run_clear(struct run *r)
 	g_clear_pointer(&r->cycle, cycle_free);
 	g_clear_pointer(&r->attached, attached_close);
 	if (!hold_free(r->hold, &failure))
-		output_note("the view is still there and will be taken down when it can be: %s", failure->message);
+		output_note("the view is still there: %s", failure->message);
 	g_free(r->options.name);
 	g_free(r->options.profile);
 	g_free(r->options.net);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/unmounting.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <glib/gstdio.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include "fs/control.h"
 #include "fs/mount.h"
 #include "tools/exit.h"
 #include "tools/paths.h"
@@ -10,14 +15,22 @@
 
 #define WAIT_STEP_US (10 * 1000)
 #define WAIT_STEPS 6000 /* a minute: the process may have a lot to write to a slow disk */
+#define WAIT_SHORT_STEPS 500
 
-static bool wait_until_gone(const struct sandbox *s, GError **error)
+static bool wait_for_end(const struct sandbox *s, int steps)
 {
-	for (int i = 0; i < WAIT_STEPS; i++) {
+	for (int i = 0; i < steps; i++) {
 		if (!sandbox_is_locked(s->dir))
 			return true;
 		g_usleep(WAIT_STEP_US);
 	}
+	return false;
+}
+
+static bool wait_until_gone(const struct sandbox *s, GError **error)
+{
+	if (wait_for_end(s, WAIT_STEPS))
+		return true;
 	tool_error(error, EXIT_BUSY, s->name,
 		   "%s is unmounted, but its process is still at work (see %s/lock for its number)", s->name, s->dir);
 	return false;
@@ -52,6 +65,47 @@ bool unmounting_run(const struct sandbox *s, GError **error)
 		return false;
 	}
 	if ((s->mounted && !mount_unmount(s->mountpoint, error)) || !wait_until_gone(s, error))
+		return false;
+	tidy(s);
+	return true;
+}
+
+/* What the kernel still holds back, while it has somebody to give it to. */
+static void flush(const struct sandbox *s)
+{
+	int fd = s->live ? open(s->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return;
+	if (syncfs(fd) < 0)
+		g_debug("%s: %s", s->mountpoint, g_strerror(errno));
+	close(fd);
+}
+
+/* It detaches the view under whoever is in it. */
+static void ask_to_end(const struct sandbox *s)
+{
+	struct control *c = sandbox_connect(s, NULL);
+	g_autoptr(GVariant) nothing = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
+	g_autoptr(GVariant) status = c ? control_call(c, "status", nothing, NULL) : NULL;
+	gint32 pid = 0;
+
+	if (status && g_variant_lookup(status, "pid", "i", &pid) && pid > 0)
+		kill(pid, SIGTERM);
+	g_clear_pointer(&c, control_close);
+}
+
+bool unmounting_force(const struct sandbox *s, GError **error)
+{
+	flush(s);
+	for (int i = 0; i < WAIT_SHORT_STEPS && sandbox_is_mounted(s); i++) {
+		if (mount_unmount(s->mountpoint, NULL))
+			break;
+		g_usleep(WAIT_STEP_US);
+	}
+	if (sandbox_is_mounted(s) || !wait_for_end(s, WAIT_SHORT_STEPS))
+		ask_to_end(s);
+	if (!wait_until_gone(s, error))
 		return false;
 	tidy(s);
 	return true;

@@ -15,3 +15,9 @@ struct sandbox;
  * while files in the view are in use, EXIT_NOT_FOUND when nothing is mounted. The changes stay in the store.
  */
 bool unmounting_run(const struct sandbox *s, GError **error);
+
+/*
+ * unmounting_force() - the same, whoever is still in there: after a few seconds it is detached under him. Also ends
+ * the process of a view that is mounted only in some other namespace.
+ */
+bool unmounting_force(const struct sandbox *s, GError **error);

@@ -17,12 +17,14 @@
 
 #include "tools/exit.h"
 #include "tools/output.h"
+#include "tools/run/cgroup.h"
 #include "tools/run/platform.h"
 #include "tools/run/streams.h"
 #include "tools/run/syscalls.h"
 #include "tools/run/usage.h"
 
 #define TICK_MS 20
+#define TICK_HURRY_MS 2
 #define PATIENCE_MS 5000 /* between SIGTERM and SIGKILL */
 #define STATUS_SIZE 512
 
@@ -45,6 +47,8 @@ struct run {
 	size_t text_used;
 	int wait_status;
 	int64_t started, kill_at; /* ms; 0 = nobody asked it to end */
+	struct cgroup *cgroup;	  /* NULL = none could be made */
+	bool counted;		  /* the kernel refuses processes above the limit */
 	bool warned;
 	int reason;	  /* the enum limit that ended it; -1 */
 	pid_t foreground; /* the terminal's process group before; -1 = no terminal of ours */
@@ -190,12 +194,13 @@ static void limit_resource(const struct run *r, enum limit which, __rlimit_resou
 
 /*
  * The kernel counts processes for each user in the new namespace, from here on, but lets the real root have as many as
- * he likes.
+ * he likes. A control group counts those as well.
  */
 static void open_gate(struct run *r)
 {
 	limit_resource(r, LIMIT_FILES, RLIMIT_NOFILE);
 	limit_resource(r, LIMIT_PROCESSES, RLIMIT_NPROC);
+	r->counted = geteuid() != 0 || (r->cgroup && cgroup_add(r->cgroup, r->first));
 	if (write(r->gate[1], "g", 1) < 0)
 		g_debug("bwrap does not wait");
 	close(r->gate[1]);
@@ -217,7 +222,7 @@ static void check_processes(struct run *r, const struct usage *u)
 		return;
 	if (u->processes > limit) {
 		end_for(r, LIMIT_PROCESSES);
-	} else if (!r->warned && geteuid() != 0) {
+	} else if (!r->warned && r->counted) {
 		r->warned = true;
 		output_note("the limit processes=%" PRIu64 " is reached, more are refused", limit);
 	}
@@ -260,7 +265,8 @@ static int next_look(const struct run *r)
 	if (r->kill_at)
 		next = MIN(next, r->kill_at);
 	if (r->first && r->reason < 0 && needs_ticks(r))
-		next = MIN(next, now + TICK_MS);
+		next = MIN(next, now + (geteuid() == 0 && r->confined->limits.value[LIMIT_PROCESSES] ? TICK_HURRY_MS
+												     : TICK_MS));
 	return next == INT64_MAX ? -1 : (int)CLAMP(next - now, 0, 60 * 1000);
 }
 
@@ -304,8 +310,19 @@ static void take_signal(struct run *r)
 		r->pid = 0;
 }
 
+/*
+ * Whoever is to stop a fork bomb must not wait in one queue with it. Only root may do that, and only root's processes
+ * are not counted by the kernel. Of this thread alone; the program was started before.
+ */
+static void hurry(const struct run *r)
+{
+	if (r->confined->limits.value[LIMIT_PROCESSES] && geteuid() == 0 && setpriority(PRIO_PROCESS, 0, -20) < 0)
+		g_debug("setpriority: %s", g_strerror(errno));
+}
+
 static void attend(struct run *r)
 {
+	hurry(r);
 	while (r->pid) {
 		struct pollfd fds[] = {
 			{ .fd = r->signals, .events = POLLIN },
@@ -400,6 +417,9 @@ static bool open_all(struct run *r, GError **error)
 	r->filter = r->streams ? syscalls_filter(error) : -1;
 	if (r->filter < 0)
 		return false;
+	/* Beside the program's there is bwrap's own process inside. */
+	if (r->confined->limits.value[LIMIT_PROCESSES])
+		r->cgroup = cgroup_new(r->confined->limits.value[LIMIT_PROCESSES] + 1);
 	if (pipe2(r->status, O_CLOEXEC) == 0 && pipe2(r->gate, O_CLOEXEC) == 0)
 		return true;
 	tool_error_errno(error, -errno, NULL, "pipe");
@@ -415,6 +435,7 @@ static void close_all(struct run *r)
 			close(fds[i]);
 	if (r->streams)
 		streams_free(r->streams);
+	cgroup_free(r->cgroup);
 	g_free(r->bwrap);
 }
 

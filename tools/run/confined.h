@@ -12,8 +12,9 @@
  * and bwrap leave what they mean to it. SIGTERM and SIGHUP are handed on; if the program is still there after
  * a few seconds it is killed.
  *
- * Limits. Open files, and processes for an ordinary user, are kept by the kernel (setrlimit(2)); time, CPU time,
- * memory and for root processes by looking every few milliseconds, and ending everything when there are too many.
+ * Limits. Open files and processes are kept by the kernel (setrlimit(2), and a control group for root, whose processes
+ * setrlimit does not count); time, CPU time and memory by looking every few milliseconds, and ending everything when it
+ * is too much. Where no control group can be made, root's processes are looked at too.
  */
 
 #include <glib.h>

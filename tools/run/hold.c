@@ -10,16 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fs/control.h"
 #include "tools/exit.h"
 #include "tools/paths.h"
 #include "tools/sandbox.h"
 #include "tools/unmounting.h"
 
 #define STEP_US (20 * 1000)
-#define WAIT_VIEW_STEPS 250  /* 5 s: for a view whose mounting was interrupted */
-#define WAIT_BUSY_STEPS 250  /* 5 s: for somebody else who works in it; then it is detached under him */
-#define WAIT_ENDED_STEPS 500 /* 10 s */
+#define WAIT_VIEW_STEPS 250 /* 5 s: for a view whose mounting was interrupted */
 #define OFFSET_MASK INT64_C(0x3fffffffffffffff)
 
 struct hold {
@@ -79,48 +76,11 @@ struct hold *hold_new(const char *name, GError **error)
 	return NULL;
 }
 
-/* The view goes, and its process. For the last resort the process is asked itself: it detaches what is in use. */
 static bool take_down(const char *name, GError **error)
 {
-	GError *why = NULL;
-
-	for (int i = 0; i < WAIT_BUSY_STEPS; i++) {
-		g_autoptr(sandbox_t) s = sandbox_load(name, NULL);
-
-		g_clear_error(&why);
-		if (!s || !(s->mounted || s->live || sandbox_is_locked(s->dir)) || unmounting_run(s, &why))
-			return true;
-		if (!g_error_matches(why, TOOL_ERROR, EXIT_BUSY) && exit_code_of(why) != EXIT_BUSY)
-			break;
-		g_usleep(STEP_US);
-	}
-	g_propagate_error(error, why);
-	return false;
-}
-
-static pid_t server_of(const char *name)
-{
 	g_autoptr(sandbox_t) s = sandbox_load(name, NULL);
-	struct control *c = s ? sandbox_connect(s, NULL) : NULL;
-	g_autoptr(GVariant) nothing = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
-	g_autoptr(GVariant) status = c ? control_call(c, "status", nothing, NULL) : NULL;
-	gint32 pid = 0;
 
-	if (status)
-		g_variant_lookup(status, "pid", "i", &pid);
-	g_clear_pointer(&c, control_close);
-	return pid;
-}
-
-static void take_down_in_use(const char *name)
-{
-	pid_t pid = server_of(name);
-
-	if (pid > 0)
-		kill(pid, SIGTERM);
-	for (int i = 0; i < WAIT_ENDED_STEPS && pid > 0 && kill(pid, 0) == 0; i++)
-		g_usleep(STEP_US);
-	take_down(name, NULL);
+	return !s || !(s->mounted || s->live || sandbox_is_locked(s->dir)) || unmounting_force(s, error);
 }
 
 /* The keeper */
@@ -163,9 +123,7 @@ static void keep(const struct hold *h, int told)
 		_exit(EXIT_INTERNAL);
 	if (read(told, &byte, 1) != 1)
 		wait_for_view(h->name);
-	if (!take_down(h->name, NULL))
-		take_down_in_use(h->name);
-	_exit(EXIT_DONE);
+	_exit(take_down(h->name, NULL) ? EXIT_DONE : EXIT_INTERNAL);
 }
 
 bool hold_start_keeper(struct hold *h, GError **error)

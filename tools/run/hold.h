@@ -27,5 +27,5 @@ struct hold *hold_new(const char *name, GError **error);
  */
 bool hold_start_keeper(struct hold *h, GError **error);
 void hold_mounted(struct hold *h);
-/* hold_free() - takes the view down if it is ours to do. False when that failed; the keeper goes on trying. */
+/* hold_free() - takes the view down if it is ours to do. False when that failed. */
 bool hold_free(struct hold *h, GError **error);
