@@ -16,6 +16,7 @@
 #include "fs/fuse_ops.h"
 #include "fs/overlay.h"
 #include "rules/policy.h"
+#include "snapshot/audit_writer.h"
 #include "snapshot/store.h"
 
 G_DEFINE_QUARK(sbxfs-mount-error-quark, mount_error)
@@ -199,7 +200,11 @@ static bool service_open(struct service *s, GError **error)
 	}
 	store_set(store, "mountpoint", s->options->mountpoint);
 	s->view.overlay = overlay_new(store, lower, g_steal_pointer(&s->policy));
-	return true;
+	if (overlay_audit(s->view.overlay, &why))
+		return true;
+	g_set_error(error, MOUNT_ERROR, g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY) ? MOUNT_ERROR_BUSY : MOUNT_ERROR_STORE, "%s", why->message);
+	g_error_free(why);
+	return false;
 }
 
 static bool service_mount(struct service *s, GError **error)
@@ -258,6 +263,13 @@ static gpointer checkpoint_main(gpointer data)
 	return NULL;
 }
 
+static void service_record(struct service *s, const char *operation)
+{
+	g_autofree char *detail = g_strdup_printf("%s, policy %s", s->options->mountpoint, policy_name(overlay_policy(s->view.overlay)));
+
+	overlay_record(s->view.overlay, AUDIT_MOUNT, operation, detail);
+}
+
 static bool service_start(struct service *s, GError **error)
 {
 	struct overlay_watcher watcher = { .expire_entry = expire_entry, .inval_inode = inval_inode, .user = s };
@@ -273,6 +285,8 @@ static bool service_start(struct service *s, GError **error)
 		s->control = control_serve(s->view.overlay, s->options->socket, error);
 		ok = s->control != NULL;
 	}
+	if (ok)
+		service_record(s, "mount");
 	block_signals(false);
 	return ok;
 }
@@ -299,6 +313,8 @@ static bool service_run(struct service *s, GError **error)
 	if (!service_start(s, &why)) {
 		service_report(s, why);
 		service_stop(s);
+		if (s->view.overlay)
+			overlay_audit_end(s->view.overlay);
 		policy_free(s->policy);
 		g_propagate_error(error, why);
 		return false;
@@ -311,6 +327,9 @@ static bool service_run(struct service *s, GError **error)
 	fuse_session_loop_mt(s->session, config);
 	fuse_loop_cfg_destroy(config);
 	service_stop(s);
+	overlay_caller(getpid(), getuid());
+	service_record(s, "umount");
+	overlay_audit_end(s->view.overlay);
 	/*
 	 * The overlay stays as it is: the checkpoint thread may be using it, the store is consistent after every commit, and the
 	 * process ends now.

@@ -63,6 +63,7 @@ void overlay_free(struct overlay *o)
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
+	audit_note_free(o->audit);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
 	policy_free(o->policy);
@@ -146,7 +147,8 @@ static void undo_apply(struct overlay *o, struct undo *u)
 	u->node->is_lower = u->is_lower;
 }
 
-int overlay_end(struct overlay *o, int r)
+/* For what is no part of the operation that runs; the audit does not hear of it. */
+static int transaction_end(struct overlay *o, int r)
 {
 	if (r == 0)
 		r = store_commit(o->store);
@@ -164,6 +166,16 @@ int overlay_end(struct overlay *o, int r)
 	if (r == 0 && o->trim && o->trim->content && content_trim(o->trim->content) < 0)
 		g_debug("a cut object keeps its space until it grows again");
 	o->trim = NULL;
+	return r;
+}
+
+int overlay_end(struct overlay *o, int r)
+{
+	/* The record first: there may be one of a change that a crash prevented, but never a change without one. */
+	if (r == 0)
+		r = audit_announce(o);
+	r = transaction_end(o, r);
+	audit_settle(o, r);
 	return r;
 }
 
@@ -458,7 +470,7 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 
 		r = dentry_anchor(o, d, path, &print);
 	}
-	return overlay_end(o, r);
+	return transaction_end(o, r);
 }
 
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret)
@@ -781,7 +793,7 @@ static int orphan_drop_rows(struct overlay *o, const struct node *n)
 		r = store_node_drop(o->store, n->ino);
 	if (r == 0 && n->row.content)
 		r = content_drop(o->store, n->row.content);
-	return overlay_end(o, r);
+	return transaction_end(o, r);
 }
 
 static int orphan_drop(struct overlay *o, const struct node *n)

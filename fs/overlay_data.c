@@ -173,9 +173,12 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 	ssize_t r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "read", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_read(&n->verdict);
+	if (r == 0)
+		audit_read(o, n);
 	if (r == 0 && node_follows(n)) {
 		path = node_lower_path(n);
 		r = path ? 0 : -ESTALE;
@@ -184,6 +187,7 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 		if (r == 0)
 			r = content_read(c, buf, size, offset);
 	}
+	audit_end(o, r < 0 ? (int)r : 0);
 	overlay_unlock(o);
 	return path ? lower_read(o, path, buf, size, offset) : r;
 }
@@ -195,6 +199,7 @@ int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size,
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "write", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_change(&n->verdict);
@@ -208,6 +213,7 @@ int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size,
 			r = data_changed(o, n, c, who);
 		r = overlay_end(o, r);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -219,6 +225,7 @@ int overlay_fallocate(struct overlay *o, uint64_t ino, int mode, uint64_t offset
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "fallocate", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_change(&n->verdict);
@@ -232,6 +239,7 @@ int overlay_fallocate(struct overlay *o, uint64_t ino, int mode, uint64_t offset
 			r = data_changed(o, n, c, NULL);
 		r = overlay_end(o, r);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -258,6 +266,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	int64_t r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "seek", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_read(&n->verdict);
@@ -271,6 +280,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	} else if (r == 0) {
 		r = -ENXIO; /* an empty file has neither data nor holes */
 	}
+	audit_end(o, r < 0 ? (int)r : 0);
 	overlay_unlock(o);
 	return path ? lower_seek(o, path, offset, whence) : r;
 }

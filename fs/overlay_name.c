@@ -84,17 +84,22 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "lookup", .ino = parent, .name = name });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r < 0)
 		goto out;
-	if (c.node && guard_is_hidden(&c.node->verdict))
+	if (c.node && guard_is_hidden(&c.node->verdict)) {
+		audit_hidden(o);
 		c.node = NULL;
+	}
 	*ret = (struct overlay_entry){ .name_cacheable = name_is_cacheable(dir, &c) };
 	/* In a denied directory only what is allowed again, and the way to it, can be told from what is not there. */
 	if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))
 		r = -EACCES;
 	else if (c.node)
 		r = node_entry(o, c.node, ret);
+	if (c.node && r == 0 && ret->guarded)
+		audit_closed(o, c.node);
 	if (c.node && r == 0) {
 		c.node->lookups++;
 		ret->name_cacheable = name_is_cacheable(dir, &c);
@@ -102,6 +107,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 		node_release(o->nodes, c.node);
 	}
 out:
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -122,6 +128,7 @@ void overlay_forget(struct overlay *o, uint64_t ino, uint64_t count)
 /* Making */
 
 struct making {
+	const char *operation; /* for the audit */
 	uint32_t mode;
 	uint64_t rdev;
 	const char *target;
@@ -184,11 +191,13 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = m->operation, .ino = parent, .name = name });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
 		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
 	if (r == 0) {
 		child_verdict(o, dir, name, NULL, true, S_ISDIR(m->mode), &v);
+		audit_verdict(o, &v);
 		if (c.node)
 			r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
 		else
@@ -209,6 +218,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		r = node_entry(o, n, ret);
 		ret->name_cacheable = true;
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -216,7 +226,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 int overlay_mknod(struct overlay *o, uint64_t parent, const char *name, uint32_t mode, uint64_t rdev, const struct caller *who,
 		  struct overlay_entry *ret)
 {
-	struct making m = { .mode = mode, .rdev = rdev };
+	struct making m = { .operation = "create", .mode = mode, .rdev = rdev };
 
 	if (!(mode & S_IFMT))
 		m.mode |= S_IFREG;
@@ -225,7 +235,7 @@ int overlay_mknod(struct overlay *o, uint64_t parent, const char *name, uint32_t
 
 int overlay_mkdir(struct overlay *o, uint64_t parent, const char *name, uint32_t mode, const struct caller *who, struct overlay_entry *ret)
 {
-	struct making m = { .mode = (mode & 07777) | S_IFDIR };
+	struct making m = { .operation = "mkdir", .mode = (mode & 07777) | S_IFDIR };
 
 	return overlay_make(o, parent, name, &m, who, ret);
 }
@@ -233,7 +243,7 @@ int overlay_mkdir(struct overlay *o, uint64_t parent, const char *name, uint32_t
 int overlay_symlink(struct overlay *o, const char *target, uint64_t parent, const char *name, const struct caller *who,
 		    struct overlay_entry *ret)
 {
-	struct making m = { .mode = S_IFLNK | 0777, .target = target };
+	struct making m = { .operation = "symlink", .mode = S_IFLNK | 0777, .target = target };
 
 	return strlen(target) >= PATH_MAX ? -ENAMETOOLONG : overlay_make(o, parent, name, &m, who, ret);
 }
@@ -268,6 +278,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "link", .ino = ino, .new_ino = parent, .new_name = name });
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
 		r = name_target(o, parent, name, &dir, &c);
@@ -295,6 +306,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	}
 	if (r == 0)
 		n->lookups++;
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -306,6 +318,7 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "readlink", .ino = ino });
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
 		r = S_ISLNK(n->row.attr.mode) ? guard_read(&n->verdict) : -EINVAL;
@@ -315,6 +328,7 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 	} else if (r == 0) {
 		*ret = g_strdup(n->row.target ? n->row.target : "");
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -493,6 +507,7 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = want_dir ? "rmdir" : "unlink", .ino = parent, .name = name, .frees = true });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
 		r = c.node && !guard_is_hidden(&c.node->verdict) ? guard_change(&dir->verdict) : -ENOENT;
@@ -516,6 +531,7 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 			dir_drop_names(o, c.node);
 		dentry_end(o, dir, name, &row);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -686,6 +702,7 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	if (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = m.exchange ? "exchange" : "rename", .ino = parent, .name = name, .new_ino = new_parent, .new_name = new_name });
 	r = name_target(o, parent, name, &m.dir, &m.from);
 	if (r == 0)
 		r = name_target(o, new_parent, new_name, &m.new_dir, &m.to);
@@ -700,6 +717,7 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	if (r == 0)
 		move_names(o, &m);
 out:
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }

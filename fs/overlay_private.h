@@ -9,6 +9,7 @@
  * fails.
  */
 
+#include "fs/audit_note.h"
 #include "fs/guard.h"
 #include "fs/invalidate.h"
 #include "fs/node.h"
@@ -26,6 +27,8 @@ struct overlay {
 	struct watch *watch;             /* the same; and where inotify gives nothing */
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
+	struct audit_note *audit;        /* NULL until overlay_audit() */
+	bool audit_ended;                /* nothing can be recorded any more, so nothing may be changed */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 };
 

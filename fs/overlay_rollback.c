@@ -207,6 +207,7 @@ static int select_paths(struct overlay *o, int64_t epoch, const char *const *pat
 
 int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, uint64_t *ret_names, uint64_t *ret_nodes)
 {
+	g_autofree char *detail = NULL;
 	struct changed_rows c;
 	int r;
 
@@ -216,10 +217,15 @@ int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths,
 		r = select_paths(o, epoch, paths, &c);
 	else
 		r = store_rows_since(o->store, epoch, changed_rows_add_name, changed_rows_add_node, &c);
+	detail = g_strdup_printf("to epoch %" G_GINT64_FORMAT ": %u names, %u files and directories%s", epoch, c.names->len, c.nodes->len,
+				 paths ? " of some paths" : "");
+	audit_begin(o, &(struct audit_about){ .kind = AUDIT_ROLLBACK, .operation = "rollback", .detail = detail });
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, restore_rows(o, epoch, &c));
+	audit_paths(o, AUDIT_ROLLBACK, "rollback", r == 0 ? paths : NULL);
+	audit_end(o, r);
 	if (r == 0)
 		r = overlay_resync(o, &c);
 	overlay_unlock(o);

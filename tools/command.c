@@ -18,6 +18,7 @@ static const struct command table[] = {
 	{ "diff", cmd_diff, "show the changes as a patch, as a table or as JSON" },
 	{ "commit", cmd_commit, "write the changes into the workspace" },
 	{ "rollback", cmd_rollback, "take the view back to the start or to a snapshot" },
+	{ "log", cmd_log, "show and verify the audit: changes, denials, reads, commits" },
 	{ "why", cmd_why, "tell which rule decides about a path" },
 	{ "profile", cmd_profile, "list, show and check policy profiles" },
 	{ "destroy", cmd_destroy, "delete a sandbox with all it holds" },
