@@ -102,6 +102,17 @@ static void queue_add(struct audit_writer *w, GByteArray *encoding, int32_t resu
 
 /* Records */
 
+/* The last batch could not be written; perhaps it can now. Under the lock, which is given up meanwhile. */
+static int try_again(struct audit_writer *w)
+{
+	if (w->failed == 0 || w->stop)
+		return w->failed;
+	w->flush = true;
+	g_cond_signal(&w->wake);
+	g_cond_wait(&w->done, &w->lock);
+	return w->failed;
+}
+
 int audit_writer_prepare(struct audit_writer *w, struct audit_record *r, bool frees)
 {
 	g_autoptr(GByteArray) encoding = NULL;
@@ -111,7 +122,7 @@ int audit_writer_prepare(struct audit_writer *w, struct audit_record *r, bool fr
 	encoding = encode(r);
 	g_mutex_lock(&w->lock);
 	g_assert(!w->prepared);
-	e = frees ? 0 : w->failed;
+	e = frees ? 0 : try_again(w);
 	if (e == 0)
 		e = audit_spool_append(w->spool, 0, encoding, &w->prepared_at);
 	if (e == 0) {

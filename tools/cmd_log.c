@@ -77,7 +77,9 @@ static bool parse_since(const char *text, int64_t *ret, GError **error)
 			   text);
 		return false;
 	}
-	*ret = g_date_time_to_unix(time) * 1000000000 + (int64_t)g_date_time_get_microsecond(time) * 1000;
+	/* What lies beyond the range of nanoseconds (1677 to 2262) is as good as its end. */
+	*ret = CLAMP(g_date_time_to_unix(time), INT64_MIN / 1000000000, INT64_MAX / 1000000000 - 1) * 1000000000 +
+	       (int64_t)g_date_time_get_microsecond(time) * 1000;
 	return true;
 }
 
