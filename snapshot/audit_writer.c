@@ -18,6 +18,8 @@ G_DEFINE_QUARK(sbxfs-audit-error-quark, audit_error)
 
 /* Beyond this the spool starts again as soon as all of it is in the database. */
 #define SPOOL_MAX (4 * 1024 * 1024)
+/* Records after which the database's log is moved into the database. */
+#define UNSYNCED_MAX 16384
 /* Records waiting for the database; more of those that can't be refused are only counted. */
 #define QUEUE_MAX 65536
 /* How often a database that can't be written is tried again. */
@@ -45,6 +47,7 @@ struct audit_writer {
 	uint64_t prepared_at;
 	GByteArray *prepared_encoding;
 	int failed;    /* -errno of the last batch */
+	guint unsynced; /* records since the last audit_sync() */
 	uint64_t lost; /* records that found no place */
 	bool busy;     /* a batch is under way */
 	bool flush;    /* somebody waits */
@@ -223,15 +226,8 @@ static void note_lost(struct audit_writer *w)
 	batch_add(&w->queue, encode(&r), 0);
 }
 
-/* Under the lock, with all of the spool in the database. The power may go between the two, so the database first. */
-static void spool_shrink(struct audit_writer *w)
-{
-	if (audit_spool_size(w->spool) > SPOOL_MAX && audit_sync(w->audit) == 0 && audit_spool_restart(w->spool, 0) < 0)
-		g_debug("the spool of the audit grows on");
-}
-
-/* One batch; enters and leaves with the lock. */
-static void move_batch(struct audit_writer *w)
+/* One batch; enters and leaves with the lock, and gives it up meanwhile unless @locked. */
+static void move_batch(struct audit_writer *w, bool locked)
 {
 	struct batch b = w->queue;
 	int r;
@@ -241,21 +237,47 @@ static void move_batch(struct audit_writer *w)
 	b.spool_offset = w->prepared ? w->prepared_at : audit_spool_size(w->spool);
 	batch_init(&w->queue);
 	w->busy = true;
-	g_mutex_unlock(&w->lock);
+	if (!locked)
+		g_mutex_unlock(&w->lock);
 	r = audit_append(w->audit, b.encodings, (const int32_t *)(void *)b.results->data, b.spool_generation, b.spool_offset);
-	if (r == 0)
+	if (r == 0 && !locked)
 		sink_new(w);
-	g_mutex_lock(&w->lock);
+	if (!locked)
+		g_mutex_lock(&w->lock);
 	w->busy = false;
 	w->failed = r;
+	w->unsynced += b.encodings->len;
 	if (r < 0)
 		batch_prepend(&w->queue, &b);
 	else if (w->lost > 0)
 		note_lost(w);
-	if (r == 0 && w->queue.encodings->len == 0 && !w->prepared)
-		spool_shrink(w);
 	batch_clear(&b);
 	g_cond_broadcast(&w->done);
+}
+
+/*
+ * Keeps the spool and the database's log short. What leaves the spool must not be lost with the power, so the disk first; nobody waits for it. Only the few
+ * records that came meanwhile are moved with requests waiting.
+ */
+static void tidy(struct audit_writer *w)
+{
+	bool shrink = audit_spool_size(w->spool) > SPOOL_MAX;
+	int r;
+
+	if (!shrink && w->unsynced < UNSYNCED_MAX)
+		return;
+	w->unsynced = 0;
+	w->busy = true;
+	g_mutex_unlock(&w->lock);
+	r = audit_sync(w->audit);
+	g_mutex_lock(&w->lock);
+	w->busy = false;
+	g_cond_broadcast(&w->done);
+	if (r == 0 && shrink && w->queue.encodings->len > 0)
+		move_batch(w, true);
+	/* With a change under way, or a record that has just come: next time. */
+	if (r == 0 && shrink && !w->prepared && w->queue.encodings->len == 0 && audit_spool_restart(w->spool, 0) < 0)
+		g_debug("the spool of the audit grows on");
 }
 
 /* Lets records gather, unless somebody waits for them. */
@@ -279,7 +301,9 @@ static gpointer writer_main(gpointer data)
 			break;
 		gather(w, w->failed < 0 ? RETRY_US : AUDIT_BATCH_DELAY_MS * G_TIME_SPAN_MILLISECOND);
 		w->flush = false;
-		move_batch(w);
+		move_batch(w, false);
+		if (w->failed == 0)
+			tidy(w);
 		if (w->stop && w->failed < 0)
 			break; /* the spool has what matters */
 	}

@@ -185,7 +185,7 @@ def test_a_rollback_takes_no_record_away(t):
     yield
     for number in range(20):
         write(t.m(f'n{number}'), 'x')
-    before = log(t)
+    before = settled(t)
     t.rollback()
     eq(log(t)[:len(before)], before, 'the records after a rollback')
     t.umount()
