@@ -10,6 +10,7 @@ ninja ninja-build
 git git
 python3 python3
 fusermount3 fuse3
+bwrap bubblewrap
 :fuse3 libfuse3-dev
 :sqlite3 libsqlite3-dev
 :libpcre2-8 libpcre2-dev
@@ -17,6 +18,7 @@ fusermount3 fuse3
 :libgit2 libgit2-dev
 :glib-2.0 libglib2.0-dev
 :json-glib-1.0 libjson-glib-dev
+:libseccomp libseccomp-dev
 :cmocka libcmocka-dev
 '
 

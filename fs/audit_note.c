@@ -10,7 +10,10 @@
 #include "fs/overlay_private.h"
 #include "snapshot/audit_writer.h"
 
-/* Processes whose name is at hand: an open /proc/PID/comm tells the name of now, or that the process is gone, in a tenth of an open(2)'s time. */
+/*
+ * Processes whose name is at hand: an open /proc/PID/comm tells the name of now, or that the process is gone, in a
+ * tenth of an open(2)'s time.
+ */
 #define PROGRAMS 16
 
 struct program {
@@ -147,8 +150,9 @@ static const char *rule_text(struct overlay *o, struct policy_match m)
 	if (text)
 		return text;
 	if (policy_explain(o->policy, m, &reason))
-		text = g_strdup_printf("%s:%u: %s = %s (profile %s, %s)", reason.file, reason.line, action_name(reason.action), reason.pattern,
-				       reason.profile, policy_layer_name(reason.layer));
+		text = g_strdup_printf("%s:%u: %s = %s (profile %s, %s)", reason.file, reason.line,
+				       action_name(reason.action), reason.pattern, reason.profile,
+				       policy_layer_name(reason.layer));
 	else
 		text = g_strdup("no rule matches: the default");
 	g_hash_table_insert(o->audit->rules, g_memdup2(&m, sizeof(m)), text);
@@ -210,14 +214,17 @@ int audit_announce(struct overlay *o)
 	struct audit_record r;
 	int e;
 
-	if (!a)
-		return o->audit_ended ? -ESHUTDOWN : 0;
-	if (!about->operation || a->announced)
+	if (!a || !about->operation || a->announced)
 		return 0;
 	path = about->path ? g_strdup(about->path) : about_path(o, about->ino, about->name);
 	new_path = about->new_name ? about_path(o, about->new_ino, about->new_name) : NULL;
-	r = (struct audit_record){ .kind = about->kind ? about->kind : AUDIT_CHANGE, .operation = about->operation, .path = path,
-				   .new_path = new_path, .detail = about->detail ? about->detail : about->ino && !path ? "unlinked" : NULL };
+	r = (struct audit_record){ .kind = about->kind ? about->kind : AUDIT_CHANGE,
+				   .operation = about->operation,
+				   .path = path,
+				   .new_path = new_path,
+				   .detail = about->detail	   ? about->detail
+					     : about->ino && !path ? "unlinked"
+								   : NULL };
 	record_caller(a, &r);
 	n = about->ino ? child_of(o, about->ino, about->name) : NULL;
 	v = about->verdict ? about->verdict : n ? &n->verdict : NULL;
@@ -283,7 +290,11 @@ static void record_denial(struct overlay *o, const struct audit_about *about, in
 	struct denial d = { .overlay = o, .action = ACTION_SCRATCH };
 	g_autofree char *path = about_path(o, about->ino, about->name);
 	g_autofree char *new_path = about->new_name ? about_path(o, about->new_ino, about->new_name) : NULL;
-	struct audit_record record = { .kind = AUDIT_DENIAL, .operation = about->operation, .path = path, .new_path = new_path, .result = -r,
+	struct audit_record record = { .kind = AUDIT_DENIAL,
+				       .operation = about->operation,
+				       .path = path,
+				       .new_path = new_path,
+				       .result = -r,
 				       .detail = r == 0 ? "seen by its name; its mode refuses an open" : NULL };
 
 	denial_consider_name(&d, about->ino, about->name, path);
@@ -335,7 +346,8 @@ void audit_hidden(struct overlay *o)
 /* What tells one version of a file's bytes from the next; never 0. */
 static uint64_t version_of(const struct node *n)
 {
-	uint64_t v = node_follows(n) ? (uint64_t)n->seen_ctime * 31 + (uint64_t)n->seen_mtime : (uint64_t)n->row.born * 31 + (uint64_t)n->row.content;
+	uint64_t v = node_follows(n) ? (uint64_t)n->seen_ctime * 31 + (uint64_t)n->seen_mtime
+				     : (uint64_t)n->row.born * 31 + (uint64_t)n->row.content;
 
 	return v * 2 + 1;
 }
@@ -349,7 +361,9 @@ void audit_read(struct overlay *o, struct node *n)
 		return;
 	n->read_version = version_of(n);
 	path = node_path(n);
-	r = (struct audit_record){ .kind = AUDIT_READ, .operation = "read", .path = path, .detail = path ? NULL : "unlinked" };
+	r = (struct audit_record){
+		.kind = AUDIT_READ, .operation = "read", .path = path, .detail = path ? NULL : "unlinked"
+	};
 	record_caller(o->audit, &r);
 	record_match(o, &r, n->verdict.view, n->verdict.lower);
 	audit_writer_note(o->audit->writer, &r);
@@ -359,7 +373,9 @@ void audit_read(struct overlay *o, struct node *n)
 
 int audit_event(struct overlay *o, const struct audit_about *about)
 {
-	struct audit_record r = { .kind = about->kind, .operation = about->operation, .path = about->path, .detail = about->detail };
+	struct audit_record r = {
+		.kind = about->kind, .operation = about->operation, .path = about->path, .detail = about->detail
+	};
 
 	if (!o->audit)
 		return 0;

@@ -4,14 +4,17 @@
 /*
  * audit_note - what is recorded of the operations of a view, and when
  *
- * An operation says at its start what it is about (audit_begin()) and at its end how it went (audit_end()). In between
+ * An operation says at its start what it is about (audit_begin()) and at its end how it went (audit_end()). In
+ * between
  *  - overlay_end() announces the change to the audit before it commits it: no record, no change;
- *  - audit_end() records a refusal by the rules: an errno that a verdict on the way explains. Other errors are none of ours;
- *  - audit_read() records the first read of a file's present version.
- * So each change has one record, which is in the audit's spool when the reply goes out.
+ *  - audit_end() records a refusal by the rules: an errno that a verdict on the way explains. Other errors are none
+ *    of ours;
+ *  - audit_read() records the first read of a file's present version. So each change has one record, which is in the
+ *    audit's spool when the reply goes out.
  *
- * What the kernel answers by itself leaves no record, for it reaches nobody: reads from its page cache, and an open(2) for writing that the missing w bits of a
- * read-only file forbid. That a denied file was reached for shows as a denial of "lookup": its mode 0000 refuses the open(2) that follows.
+ * What the kernel answers by itself leaves no record, for it reaches nobody: reads from its page cache, and an
+ * open(2) for writing that the missing w bits of a read-only file forbid. That a denied file was reached for shows as
+ * a denial of "lookup": its mode 0000 refuses the open(2) that follows.
  *
  * All but audit_caller() under overlay->lock; nothing happens while overlay->audit is NULL.
  */
@@ -32,12 +35,12 @@ struct verdict;
 struct audit_about {
 	enum audit_kind kind; /* of the record when it succeeds; 0 = AUDIT_CHANGE */
 	const char *operation;
-	uint64_t ino;     /* what it is done to; with @name: the directory. 0 = neither */
+	uint64_t ino; /* what it is done to; with @name: the directory. 0 = neither */
 	const char *name;
 	uint64_t new_ino; /* of a rename or a link: the new directory */
 	const char *new_name;
 	const struct verdict *verdict; /* of a name that is not there yet */
-	const char *path;              /* in place of @ino and @name */
+	const char *path;	       /* in place of @ino and @name */
 	const char *detail;
 	bool frees; /* must work on a full disk */
 };

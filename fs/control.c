@@ -156,15 +156,17 @@ static GVariant *op_rollback(struct overlay *o, GVariantDict *in, int *ret_fd, G
 	const char *name = NULL;
 	uint64_t names = 0, nodes = 0;
 	int64_t to = 0, before = 0;
+	gboolean scratch = FALSE;
 	GVariantDict d;
 	int r = 0;
 
 	(void)ret_fd;
 	g_variant_dict_lookup(in, "to", "x", &to);
+	g_variant_dict_lookup(in, "scratch", "b", &scratch);
 	if (g_variant_dict_lookup(in, "name", "&s", &name) && *name)
 		r = overlay_snapshot(o, name, &before);
 	if (r == 0)
-		r = overlay_rollback(o, to, paths, &names, &nodes);
+		r = overlay_rollback(o, to, paths, scratch, &names, &nodes);
 	if (r < 0)
 		return control_fail(error, r, "rollback");
 	g_variant_dict_init(&d, NULL);
@@ -187,6 +189,19 @@ static GVariant *op_settle(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	return r < 0 ? control_fail(error, r, "settle") : answer_empty();
 }
 
+static GVariant *op_unsettle(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+{
+	g_autofree const char **paths = request_paths(in);
+	int64_t epoch = 0;
+	int r;
+
+	(void)ret_fd;
+	if (!paths || !g_variant_dict_lookup(in, "epoch", "x", &epoch))
+		return control_fail(error, -EINVAL, "unsettle");
+	r = overlay_unsettle(o, epoch, paths);
+	return r < 0 ? control_fail(error, r, "unsettle") : answer_empty();
+}
+
 static const struct {
 	const char *name;
 	GVariant *(*run)(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error);
@@ -195,6 +210,7 @@ static const struct {
 	{ "pin", op_pin },           { "unpin", op_unpin },
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "settle", op_settle },
+	{ "unsettle", op_unsettle },
 };
 
 GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error)

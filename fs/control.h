@@ -18,7 +18,8 @@
  *   unpin     {epoch x}
  *   snapshot  {name s}                              -> epoch x
  *   snapshot-delete {name s}
- *   rollback  {to x (epoch; 0 = the start), paths aay (none = all), name s (of the automatic snapshot)} -> names t, nodes t (changed)
+ *   rollback  {to x (epoch; 0 = the start), paths aay (none or empty = all), scratch b (take back
+ *             scratch paths too), name s (of the automatic snapshot)} -> epoch x (of it), names t, nodes t (changed)
  *   settle    {epoch x, paths aay}                  -> after a commit: those paths of the workspace are now what the view had at epoch
  *
  * Snapshots are read by the tools directly from the store.

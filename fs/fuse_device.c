@@ -59,8 +59,10 @@ int fuse_device_mount(const char *mountpoint, const char *options, GError **erro
 		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_PLATFORM, "fusermount3 does not run (%s): install the package fuse3",
 			    spawn_error->message);
 	} else if (!g_spawn_check_wait_status(status, NULL)) {
+		bool option = strstr(said, "unknown option") || strstr(said, "option allow_other only allowed");
+
 		g_strchomp(said);
-		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "cannot mount on %s: %s", mountpoint, *said ? said : "fusermount3 failed");
+		g_set_error(error, MOUNT_ERROR, option ? MOUNT_ERROR_OPTION : MOUNT_ERROR_FAILED, "cannot mount on %s: %s", mountpoint, *said ? said : "fusermount3 failed");
 	} else {
 		fd = receive_fd(sock[1]);
 		if (fd < 0)

@@ -2,7 +2,9 @@
 #include "fs/fuse_ops.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "fs/fuse_device.h"
 #include "fs/overlay.h"
@@ -126,12 +128,37 @@ static bool caller_overrides_modes(fuse_req_t req)
 	return ctx->uid == 0;
 }
 
+/*
+ * Does the caller wait in a system call that only asks for attributes? It sleeps until we answer, so what it is in can't change
+ * meanwhile. Unsure means no.
+ */
+static bool caller_only_looks(fuse_req_t req)
+{
+	static const long looks[] = {
+#ifdef SYS_stat
+		SYS_stat, SYS_lstat, SYS_access,
+#endif
+		SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_faccessat2,
+	};
+	g_autofree char *path = g_strdup_printf("/proc/%d/syscall", (int)fuse_req_ctx(req)->pid), *text = NULL;
+	char *end;
+	long number;
+
+	if (fuse_req_ctx(req)->pid <= 0 || !g_file_get_contents(path, &text, NULL, NULL))
+		return false;
+	number = strtol(text, &end, 10);
+	for (size_t i = 0; end != text && *end == ' ' && i < G_N_ELEMENTS(looks); i++)
+		if (looks[i] == number)
+			return true;
+	return false;
+}
+
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct overlay_entry e;
 	int r = overlay_lookup(req_overlay(req), parent, name, &e);
 
-	if (r == 0 && e.ino && e.guarded && !(e.attr.mode & 0111) && caller_overrides_modes(req)) {
+	if (r == 0 && e.ino && e.guarded && !(e.attr.mode & 0111) && caller_overrides_modes(req) && !caller_only_looks(req)) {
 		overlay_forget(req_overlay(req), e.ino, 1);
 		r = -EACCES;
 	}

@@ -4,25 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
-/*
- * The actions that wait for a human or change what is read have no machinery yet; until then each acts as the nearest more closed
- * one, so that a policy never gives more than it says.
- */
+/* There is nobody to ask yet: a question without an answer is a no. */
 static enum action guard_effective(enum action a)
 {
-	switch (a) {
-	case ACTION_ASK:
-	case ACTION_MASK:
-		return ACTION_DENY;
-	default:
-		return a;
-	}
+	return a == ACTION_ASK ? ACTION_DENY : a;
 }
 
-static void verdict_finish(const struct policy *p, const char *path, bool is_dir, struct verdict *v)
+static bool denies_all_below(const struct policy *p, struct policy_match m, const char *path)
+{
+	return guard_effective(policy_action(p, m)) >= ACTION_DENY && !policy_may_open_below(p, m, path);
+}
+
+/* @lower: where the workspace object is; @path itself for what has none. */
+static void verdict_finish(const struct policy *p, const char *path, const char *lower, bool is_dir, struct verdict *v)
 {
 	v->action = MAX(guard_effective(policy_action(p, v->view)), guard_effective(policy_action(p, v->lower)));
-	v->walkable = v->action == ACTION_DENY && is_dir && policy_may_open_below(p, v->view, path);
+	v->walkable = v->action == ACTION_DENY && is_dir && !denies_all_below(p, v->view, path) && !denies_all_below(p, v->lower, lower);
 }
 
 void guard_verdict(const struct policy *p, const struct node *dir, const char *path, const char *lower, bool inherit, bool is_dir,
@@ -37,13 +34,13 @@ void guard_verdict(const struct policy *p, const struct node *dir, const char *p
 		ret->lower = policy_match_child(p, dir->verdict.lower, lower, is_dir);
 	else
 		ret->lower = policy_match_path(p, lower, is_dir);
-	verdict_finish(p, path, is_dir, ret);
+	verdict_finish(p, path, lower ? lower : path, is_dir, ret);
 }
 
 void guard_root(const struct policy *p, struct verdict *ret)
 {
 	ret->view = ret->lower = policy_match_path(p, "", true);
-	verdict_finish(p, "", true, ret);
+	verdict_finish(p, "", "", true, ret);
 }
 
 int guard_read(const struct verdict *v)
@@ -56,6 +53,16 @@ int guard_change(const struct verdict *v)
 	int r = guard_read(v);
 
 	return r < 0 ? r : v->action >= ACTION_READ ? -EROFS : 0;
+}
+
+int guard_read_xattr(const struct verdict *v)
+{
+	return v->action == ACTION_MASK ? -EACCES : guard_read(v);
+}
+
+bool guard_is_masked(const struct verdict *v)
+{
+	return v->action == ACTION_MASK;
 }
 
 int guard_create(const struct verdict *v)

@@ -21,9 +21,13 @@ void guard_verdict(const struct policy *p, const struct node *dir, const char *p
 /* guard_root() - of the root itself. */
 void guard_root(const struct policy *p, struct verdict *ret);
 
-/* 0, or the errno with which the operation is refused: -EACCES (deny), -EROFS (read), -ENOENT (hide). */
+/* 0, or the errno with which the operation is refused: -EACCES (deny), -EROFS (read, mask), -ENOENT (hide). */
 int guard_read(const struct verdict *v);
 int guard_change(const struct verdict *v);
+/* guard_read_xattr() - extended attributes have no shape to show: none of a masked file. */
+int guard_read_xattr(const struct verdict *v);
+/* guard_is_masked() - its bytes go through fs/mask.h. */
+bool guard_is_masked(const struct verdict *v);
 /* guard_create() - a name that does not exist yet; a hidden one is -EACCES, for -ENOENT would make no sense there. */
 int guard_create(const struct verdict *v);
 /* guard_traverse() - looking up a name in a directory. */

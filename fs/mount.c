@@ -140,6 +140,8 @@ struct service {
 	struct view view;
 	struct fuse_session *session;
 	struct control_server *control;
+	GAsyncQueue *checkpoint_stop;
+	GThread *checkpoint;
 	int ready_fd; /* the process that waits for the view; -1 = none */
 	bool mounted;
 };
@@ -209,8 +211,8 @@ static bool service_open(struct service *s, GError **error)
 
 static bool service_mount(struct service *s, GError **error)
 {
-	static const char *const arguments[] = { "sbxfs", NULL };
-	struct fuse_args args = FUSE_ARGS_INIT(1, (char **)arguments);
+	static const char *const arguments[] = { "sbxfs", "-d", NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(s->options->debug ? 2 : 1, (char **)arguments);
 	g_autofree char *options =
 		g_strdup_printf("fsname=%s,subtype=sbxfs,default_permissions%s%s%s", s->options->name, geteuid() == 0 ? ",dev,suid" : "",
 				s->options->extra && *s->options->extra ? "," : "", s->options->extra ? s->options->extra : "");
@@ -223,6 +225,7 @@ static bool service_mount(struct service *s, GError **error)
 		return false;
 	}
 	s->session = fuse_session_new(&args, &fuse_view_ops, sizeof(fuse_view_ops), &s->view);
+	fuse_opt_free_args(&args);
 	if (!s->session) {
 		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "libfuse starts no session");
 		return false;
@@ -251,15 +254,15 @@ static void block_signals(bool block)
 	pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
+#define CHECKPOINT_PAUSE 500000 /* us */
+
+/* Keeps the write-ahead log short without making a request wait for it, until something is pushed on the queue. */
 static gpointer checkpoint_main(gpointer data)
 {
-	struct overlay *o = data;
+	struct service *s = data;
 
-	/* Keeps the write-ahead log short without making a request wait for it. Ends with the process. */
-	for (;;) {
-		g_usleep(500000);
-		store_checkpoint(overlay_store(o));
-	}
+	while (!g_async_queue_timeout_pop(s->checkpoint_stop, CHECKPOINT_PAUSE))
+		store_checkpoint(overlay_store(s->view.overlay));
 	return NULL;
 }
 
@@ -281,7 +284,8 @@ static bool service_start(struct service *s, GError **error)
 	ok = service_mount(s, error);
 	if (ok) {
 		overlay_watch(s->view.overlay, &watcher);
-		g_thread_unref(g_thread_new("checkpoint", checkpoint_main, s->view.overlay));
+		s->checkpoint_stop = g_async_queue_new();
+		s->checkpoint = g_thread_new("checkpoint", checkpoint_main, s);
 		s->control = control_serve(s->view.overlay, s->options->socket, error);
 		ok = s->control != NULL;
 	}
@@ -291,7 +295,7 @@ static bool service_start(struct service *s, GError **error)
 	return ok;
 }
 
-/* Until the last request. The kernel aborts what is still open when the connection goes. */
+/* After the last request. The kernel aborts what is still open when the connection goes. */
 static void service_stop(struct service *s)
 {
 	g_autofree char *message = NULL;
@@ -299,10 +303,22 @@ static void service_stop(struct service *s)
 	control_stop(s->control);
 	if (s->mounted && mount_is_ours(s->options->mountpoint))
 		unmount_once(s->options->mountpoint, true, &message);
+	if (s->checkpoint) {
+		g_async_queue_push(s->checkpoint_stop, s);
+		g_thread_join(s->checkpoint);
+		g_async_queue_unref(s->checkpoint_stop);
+	}
+	if (s->mounted && s->control) {
+		overlay_caller(getpid(), getuid());
+		service_record(s, "umount");
+	}
+	/* Before the session, to which its threads speak. */
+	overlay_free(s->view.overlay);
 	if (s->session) {
 		fuse_remove_signal_handlers(s->session);
 		fuse_session_destroy(s->session);
 	}
+	policy_free(s->policy);
 }
 
 static bool service_run(struct service *s, GError **error)
@@ -313,9 +329,6 @@ static bool service_run(struct service *s, GError **error)
 	if (!service_start(s, &why)) {
 		service_report(s, why);
 		service_stop(s);
-		if (s->view.overlay)
-			overlay_audit_end(s->view.overlay);
-		policy_free(s->policy);
 		g_propagate_error(error, why);
 		return false;
 	}
@@ -327,13 +340,6 @@ static bool service_run(struct service *s, GError **error)
 	fuse_session_loop_mt(s->session, config);
 	fuse_loop_cfg_destroy(config);
 	service_stop(s);
-	overlay_caller(getpid(), getuid());
-	service_record(s, "umount");
-	overlay_audit_end(s->view.overlay);
-	/*
-	 * The overlay stays as it is: the checkpoint thread may be using it, the store is consistent after every commit, and the
-	 * process ends now.
-	 */
 	return true;
 }
 

@@ -24,6 +24,7 @@ static void node_free(struct node *n)
 	g_clear_pointer(&n->children, g_hash_table_unref);
 	listing_free(n->listing);
 	content_close(n->content);
+	g_clear_pointer(&n->masked, g_bytes_unref);
 	node_row_clear(&n->row);
 	g_free(n->origin);
 	g_free(n);
@@ -129,8 +130,12 @@ void node_release(struct node_table *t, struct node *n)
 		struct node *parent = NULL;
 
 		node_unload(t, n);
-		if (node_is_held(n))
+		if (node_is_held(n)) {
+			/* By its row alone? Then it goes with its directory, which may have been forgotten before it. */
+			if (n->lookups == 0 && n->names && !n->names->next_of_node && !node_is_dir(n))
+				node_unload(t, n->names->parent);
 			return;
+		}
 		while (n->names) {
 			parent = n->names->parent;
 			dentry_remove(n->names);
@@ -240,6 +245,13 @@ char *node_lower_path(const struct node *n)
 		return g_strdup(n->origin);
 	dir = node_lower_path(n->names->parent);
 	return dir ? path_join(dir, n->names->name) : NULL;
+}
+
+char *dentry_lower_path(const struct dentry *d)
+{
+	g_autofree char *dir = node_lower_path(d->parent);
+
+	return dir ? path_join(dir, d->name) : NULL;
 }
 
 bool node_is_below(const struct node *n, const struct node *ancestor)

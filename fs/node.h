@@ -60,6 +60,11 @@ struct node {
 	struct listing *listing; /* the last READDIR from the start */
 	struct content *content; /* open handle of row.content, or NULL */
 	GList open_link;         /* of those that have one */
+	GBytes *masked;          /* what a masked file shows, as made from bytes of @masked_of; or NULL */
+	struct {
+		uint64_t size;
+		int64_t mtime, ctime;
+	} masked_of;
 	/* The workspace object as last seen: to know it again, and to notice that it changed. */
 	uint64_t print_dev;
 	uint64_t print_ino;
@@ -102,6 +107,8 @@ char *node_path(const struct node *n);
 char *dentry_path(const struct node *dir, const char *name);
 /* node_lower_path() - in the workspace; NULL when nothing shows through. */
 char *node_lower_path(const struct node *n);
+/* dentry_lower_path() - of the name itself, whatever it shows; NULL when its directory shows nothing of the workspace. */
+char *dentry_lower_path(const struct dentry *d);
 /* node_is_below() - whether @n is @ancestor or lies below it. */
 bool node_is_below(const struct node *n, const struct node *ancestor);
 

@@ -66,10 +66,9 @@ void overlay_drain(struct overlay *o);
 
 /*
  * overlay_audit() - from now on everything is recorded in the audit of the store (snapshot/audit.h), and a change that can't be recorded fails.
- * Starts a thread. overlay_audit_end() - completes and closes it; after the last operation.
+ * Starts a thread; overlay_free() completes the audit.
  */
 bool overlay_audit(struct overlay *o, GError **error);
-void overlay_audit_end(struct overlay *o);
 /* overlay_record() - what is no operation of the overlay. */
 int overlay_record(struct overlay *o, enum audit_kind kind, const char *operation, const char *detail);
 /* overlay_caller() - on whose behalf this thread calls from now on; for the audit. */
@@ -150,10 +149,15 @@ int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
 /* overlay_pin() - the present state as an immutable one without a name, until overlay_unpin(). */
 int overlay_pin(struct overlay *o, int64_t *ret_epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
-/* overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. */
-int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, uint64_t *ret_names, uint64_t *ret_nodes);
+/*
+ * overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. What the rules call
+ * scratch stays as it is, and the directories on the way to it, unless @scratch; paths that are named are always rolled back.
+ */
+int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes);
 /* overlay_settle() - @paths of the workspace were made equal to the state of @epoch. */
 int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths);
+/* overlay_unsettle() - and were put back: what the commit wrote is pending again. */
+int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths);
 
 /* For status: requests served and objects known. */
 struct overlay_counters {

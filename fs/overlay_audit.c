@@ -2,14 +2,12 @@
 /*
  * overlay_audit - the life of a view's audit
  */
-#include <unistd.h>
-
 #include "fs/overlay_private.h"
 #include "snapshot/audit_writer.h"
 
 /*
- * What is kept, at least until the next mount: old records are dropped only then, so that a program in the view can't push out what it did
- * by doing much.
+ * What is kept, at least until the next mount: old records are dropped only then, so that a program in the view can't
+ * push out what it did by doing much.
  */
 #define KEEP_TIME (INT64_C(366) * 24 * 3600 * NSEC_PER_SEC)
 #define KEEP_BYTES (UINT64_C(1) << 30)
@@ -26,17 +24,6 @@ bool overlay_audit(struct overlay *o, GError **error)
 	o->audit = audit_note_new(w);
 	overlay_unlock(o);
 	return true;
-}
-
-void overlay_audit_end(struct overlay *o)
-{
-	struct audit_note *audit;
-
-	overlay_lock(o);
-	audit = g_steal_pointer(&o->audit);
-	o->audit_ended = audit != NULL;
-	overlay_unlock(o);
-	audit_note_free(audit);
 }
 
 int overlay_record(struct overlay *o, enum audit_kind kind, const char *operation, const char *detail)

@@ -26,8 +26,11 @@ struct undo {
 
 static void node_gone(struct node *n, void *user)
 {
+	struct overlay *o = user;
+
+	node_close_content(o, n);
 	if (n->watched)
-		watch_remove(((struct overlay *)user)->watch, n->ino);
+		watch_remove(o->watch, n->ino);
 }
 
 struct overlay *overlay_new(struct store *store, struct lower *lower, struct policy *policy)
@@ -251,7 +254,7 @@ void node_set_print(struct node *n, const struct fingerprint *print)
 	n->print_btime = print->btime;
 }
 
-/* Remembers what the kernel is about to be told, and has it drop cached pages when the workspace's bytes changed under it. */
+/* Remembers how the workspace object looked, and has the kernel drop cached pages when its bytes changed under it. */
 static void node_note_seen(struct overlay *o, struct node *n, const struct attr *a)
 {
 	bool changed = n->seen_ctime != 0 &&
@@ -273,7 +276,7 @@ static uint64_t mix64(uint64_t x)
 	return x ^ x >> 33;
 }
 
-static bool errno_is_absent(int r)
+bool errno_is_absent(int r)
 {
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
 }
@@ -295,6 +298,18 @@ static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
 	}
 	node_row_clear(&row);
 	return r;
+}
+
+/* Nothing of it is the sandbox's any more: @print at its own place in the workspace is all there is. */
+void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print)
+{
+	node_close_content(o, n);
+	node_row_clear(&n->row);
+	g_clear_pointer(&n->origin, g_free);
+	n->row.ino = n->ino;
+	n->row.attr = print->attr;
+	n->is_lower = true;
+	node_set_print(n, print);
 }
 
 /*
@@ -319,21 +334,22 @@ static int node_of_lower(struct overlay *o, const struct fingerprint *print, str
 			return r;
 		if (!n)
 			break;
-		if (node_same_object(n, print) && (n->row.born == 0 || print->attr.nlink > 1) && (n->names || fresh || n->row.born == 0))
+		/* A row without names is an unlinked file, unless it has links left: those that were not looked up yet. */
+		if (node_same_object(n, print) && (n->row.born == 0 || (print->attr.nlink > 1 && n->row.attr.nlink > 0)))
 			break;
 		if (fresh)
 			node_release(o->nodes, n);
 	}
 	if (!n) {
 		n = node_add(o->nodes, ino);
-		n->is_lower = true;
-		n->row.ino = ino;
-		n->row.attr = print->attr;
-		node_set_print(n, print);
+		node_become_lower(o, n, print);
 	} else if (!n->names && n->row.born == 0) {
-		/* Known by the kernel, nameless until now (its owner renamed it): it follows its name again. */
-		g_clear_pointer(&n->origin, g_free);
-		n->row.attr = print->attr;
+		/*
+		 * Known by the kernel, nameless until now (its owner renamed it, or its removal was rolled back): it follows its name
+		 * again, and nothing of what the sandbox had made of it is left.
+		 */
+		node_become_lower(o, n, print);
+		invalidator_inode(o->invalidator, n->ino, true);
 	}
 	*ret = n;
 	return 0;
@@ -425,7 +441,49 @@ int overlay_lower_has(struct overlay *o, const struct node *dir, const char *nam
 	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
 }
 
+static int node_follow(struct overlay *o, struct node *n, const char *path, const struct fingerprint *print)
+{
+	int r;
+
+	node_edit(o, n);
+	r = origin_record(o, path, print, &n->row.origin);
+	if (r < 0)
+		return r;
+	g_free(n->origin);
+	n->origin = g_strdup(path);
+	node_set_print(n, print);
+	return node_save(o, n);
+}
+
 static int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
+
+static int dentry_anchor_link(struct overlay *o, struct dentry *d, const struct fingerprint *print)
+{
+	g_autofree char *path = dentry_lower_path(d);
+	struct node *n = d->node;
+	int r = node_anchor(o, d->parent);
+
+	if (r == 0)
+		r = dentry_anchor(o, d, path, print);
+	/* The name by which the workspace was followed so far is not in the view any more: follow this one. */
+	return r == 0 && n->names == d && !d->next_of_node && node_follows(n) ? node_follow(o, n, path, print) : r;
+}
+
+int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving)
+{
+	g_autofree char *left = dentry_lower_path(leaving);
+
+	if (!node_follows(n) || node_is_dir(n) || n->row.born == 0 || n->row.attr.nlink == 0 || g_strcmp0(left, n->origin) != 0)
+		return 0;
+	for (const struct dentry *d = n->names; d; d = d->next_of_node) {
+		g_autofree char *path = d != leaving ? dentry_lower_path(d) : NULL;
+		struct fingerprint print;
+
+		if (path && lower_stat(o->lower, path, &print) == 0 && node_same_object(n, &print))
+			return node_follow(o, n, path, &print);
+	}
+	return 0;
+}
 
 /* A name without a row, known or not: what does the workspace have now? */
 static int child_of_lower(struct overlay *o, struct node *dir, const char *name, struct child *ret)
@@ -464,18 +522,13 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 	/* Another name of an inode that was changed: from now on it is a changed name too, for the diff to find. */
 	r = overlay_begin(o);
 	if (r == 0)
-		r = node_anchor(o, dir);
-	if (r == 0) {
-		g_autofree char *lower = node_lower_path(dir), *path = path_join(lower, name);
-
-		r = dentry_anchor(o, d, path, &print);
-	}
-	return transaction_end(o, r);
+		r = transaction_end(o, dentry_anchor_link(o, d, &print));
+	/* Who can't write it down can still show it. */
+	return r == -ENOSPC || r == -EDQUOT || r == -EROFS ? 0 : r;
 }
 
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret)
 {
-	struct fingerprint print;
 	int r = overlay_load(o, dir);
 
 	dir_watch(o, dir);
@@ -484,14 +537,24 @@ int overlay_child(struct overlay *o, struct node *dir, const char *name, struct 
 		return r;
 	if (!ret->dentry || (ret->dentry->born == 0))
 		return child_of_lower(o, dir, name, ret);
-	ret->node = ret->dentry->node;
-	if (!ret->node || !node_follows(ret->node) || node_is_dir(ret->node))
+	r = dentry_shows(o, ret->dentry);
+	ret->node = r > 0 ? ret->dentry->node : NULL;
+	return MIN(r, 0);
+}
+
+int dentry_shows(struct overlay *o, const struct dentry *d)
+{
+	struct fingerprint print;
+	int r;
+
+	if (!d->node)
 		return 0;
-	/* A row that only follows the workspace shows nothing when there is nothing to follow. */
-	r = lower_stat(o->lower, ret->node->origin, &print);
-	if (errno_is_absent(r) || (r == 0 && ((print.attr.mode ^ ret->node->row.attr.mode) & S_IFMT)))
-		ret->node = NULL;
-	return errno_is_absent(r) ? 0 : r;
+	if (!node_follows(d->node) || node_is_dir(d->node))
+		return 1;
+	r = lower_stat(o->lower, d->node->origin, &print);
+	if (errno_is_absent(r))
+		return 0;
+	return r < 0 ? r : ((print.attr.mode ^ d->node->row.attr.mode) & S_IFMT) == 0;
 }
 
 /* Showing */
@@ -614,7 +677,7 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 			ret->blocks = n->content ? content_blocks(n->content) : (ret->size + 511) / 512;
 	}
 	if (r == 0)
-		node_note_seen(o, n, ret);
+		node_note_seen(o, n, &print.attr);
 	return 0;
 }
 
@@ -634,12 +697,20 @@ static void attr_of_dir(const struct node *n, struct attr *a)
 
 int node_entry(struct overlay *o, struct node *n, struct overlay_entry *ret)
 {
+	GBytes *masked;
 	struct attr a;
 	int r = node_attr(o, n, &a);
 
 	if (r < 0)
 		return r;
 	attr_of_dir(n, &a);
+	if (S_ISREG(a.mode) && guard_is_masked(&n->verdict)) {
+		r = node_masked(o, n, &a, &masked);
+		if (r < 0)
+			return r;
+		a.size = g_bytes_get_size(masked);
+		a.blocks = (a.size + 511) / 512;
+	}
 	guard_attr(&n->verdict, &a);
 	*ret = (struct overlay_entry){ .ino = n->ino, .attr = a };
 	ret->attr_cacheable = node_is_dir(n) ? !n->is_lower || n->watched :
@@ -679,8 +750,12 @@ void node_update_verdicts(struct overlay *o, struct node *n)
 	gpointer value;
 
 	node_update_verdict(o, n);
-	if (before != n->verdict.action)
+	if (before != n->verdict.action) {
+		/* The name too: it may have to be refused from now on, or not to be there. */
+		for (struct dentry *d = n->names; d; d = d->next_of_node)
+			invalidator_expire(o->invalidator, d->parent->ino, d->name);
 		invalidator_inode(o->invalidator, n->ino, true);
+	}
 	if (!n->children)
 		return;
 	g_hash_table_iter_init(&iter, n->children);
@@ -811,7 +886,8 @@ void node_forget_unused(struct overlay *o, struct node *n)
 		return;
 	node_close_content(o, n);
 	g_clear_pointer(&n->listing, listing_free);
-	if (!n->names && n->ino != ROOT_INO && n->row.born > 0) {
+	/* A workspace object may have more links than those that were looked up: it is gone when all of them are. */
+	if (!n->names && n->ino != ROOT_INO && n->row.born > 0 && n->row.attr.nlink == 0) {
 		/* On a full disk the row stays until the store is opened next time. */
 		if (orphan_drop(o, n) < 0)
 			g_debug("orphan %" G_GUINT64_FORMAT " not dropped", n->ino);

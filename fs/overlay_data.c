@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/mask.h"
 #include "fs/overlay_private.h"
 
 /* Open contents may hold a descriptor or two each. */
@@ -165,10 +166,70 @@ static ssize_t lower_read(struct overlay *o, const char *path, void *buf, size_t
 	return n;
 }
 
-ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, uint64_t offset)
+/* The bytes before any rule, at most @size of them. */
+static ssize_t node_read(struct overlay *o, struct node *n, void *buf, size_t size, uint64_t offset)
 {
 	g_autofree char *path = NULL;
 	struct content *c;
+	int r;
+
+	if (node_follows(n)) {
+		path = node_lower_path(n);
+		return path ? lower_read(o, path, buf, size, offset) : -ESTALE;
+	}
+	if (!n->row.content)
+		return 0;
+	r = node_open_content(o, n, &c);
+	return r < 0 ? r : content_read(c, buf, size, offset);
+}
+
+int node_masked(struct overlay *o, struct node *n, const struct attr *now, GBytes **ret)
+{
+	g_autofree char *data = NULL;
+	ssize_t size = 0;
+
+	if (n->masked && n->masked_of.size == now->size && n->masked_of.mtime == now->mtime && n->masked_of.ctime == now->ctime) {
+		*ret = n->masked;
+		return 0;
+	}
+	if (now->size <= MASK_MAX) {
+		data = g_malloc(now->size + 1);
+		size = node_read(o, n, data, now->size, 0);
+	}
+	if (size < 0)
+		return size;
+	g_clear_pointer(&n->masked, g_bytes_unref);
+	n->masked = mask_text(data ? data : "", size);
+	n->masked_of.size = now->size;
+	n->masked_of.mtime = now->mtime;
+	n->masked_of.ctime = now->ctime;
+	*ret = n->masked;
+	return 0;
+}
+
+static ssize_t read_masked(struct overlay *o, struct node *n, void *buf, size_t size, uint64_t offset)
+{
+	const char *data;
+	GBytes *masked;
+	struct attr a;
+	gsize have;
+	int r = node_attr(o, n, &a);
+
+	if (r == 0)
+		r = node_masked(o, n, &a, &masked);
+	if (r < 0)
+		return r;
+	data = g_bytes_get_data(masked, &have);
+	if (offset >= have)
+		return 0;
+	size = MIN(size, have - offset);
+	memcpy(buf, data + offset, size);
+	return size;
+}
+
+ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, uint64_t offset)
+{
+	g_autofree char *path = NULL;
 	struct node *n;
 	ssize_t r;
 
@@ -179,13 +240,14 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 		r = guard_read(&n->verdict);
 	if (r == 0)
 		audit_read(o, n);
-	if (r == 0 && node_follows(n)) {
+	if (r == 0 && guard_is_masked(&n->verdict)) {
+		r = read_masked(o, n, buf, size, offset);
+	} else if (r == 0 && node_follows(n)) {
+		/* A slow disk keeps only this reader waiting. */
 		path = node_lower_path(n);
 		r = path ? 0 : -ESTALE;
-	} else if (r == 0 && n->row.content) {
-		r = node_open_content(o, n, &c);
-		if (r == 0)
-			r = content_read(c, buf, size, offset);
+	} else if (r == 0) {
+		r = node_read(o, n, buf, size, offset);
 	}
 	audit_end(o, r < 0 ? (int)r : 0);
 	overlay_unlock(o);
@@ -269,7 +331,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	audit_begin(o, &(struct audit_about){ .operation = "seek", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
-		r = guard_read(&n->verdict);
+		r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : guard_read(&n->verdict);
 	if (r == 0 && node_follows(n)) {
 		path = node_lower_path(n);
 		r = path ? 0 : -ESTALE;

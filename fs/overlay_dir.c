@@ -91,7 +91,7 @@ static int listing_new(struct overlay *o, struct node *dir, struct listing **ret
 	dir_watch(o, dir);
 	if (r == 0 && lower_dir)
 		r = lower_list(o->lower, lower_dir, &names);
-	if (r < 0 && !(r == -ENOENT && dir->row.born > 0))
+	if (r < 0 && !(errno_is_absent(r) && dir->row.born > 0))
 		return r;
 	l = g_new0(struct listing, 1);
 	l->entries = g_array_new(FALSE, FALSE, sizeof(struct listed));
@@ -110,7 +110,7 @@ static int listing_new(struct overlay *o, struct node *dir, struct listing **ret
 		while (g_hash_table_iter_next(&iter, NULL, &value)) {
 			const struct dentry *d = value;
 
-			if (d->born > 0 && d->node && !guard_is_hidden(&d->node->verdict))
+			if (d->born > 0 && d->node && !guard_is_hidden(&d->node->verdict) && dentry_shows(o, d) != 0)
 				listing_add(l, d->name, d->node->ino, d->node->row.attr.mode >> 12);
 		}
 	}
@@ -165,14 +165,13 @@ static int give_entry(struct overlay *o, struct node *dir, const struct listed *
 		return 0;
 	if (plus) {
 		r = overlay_child(o, dir, l->name, &c);
-		if (r == 0 && (!c.node || guard_is_hidden(&c.node->verdict)))
-			return 0;
-		if (r == 0)
-			r = node_entry(o, c.node, &e);
-		if (r == -ESTALE)
-			return 0;
-		if (r < 0)
+		if (r < 0 || !c.node)
 			return r;
+		r = guard_is_hidden(&c.node->verdict) ? -ESTALE : node_entry(o, c.node, &e);
+		if (r < 0)
+			node_release(o->nodes, c.node);
+		if (r < 0)
+			return r == -ESTALE ? 0 : r;
 		e.name_cacheable = name_is_cacheable(dir, &c);
 	}
 	*full = !fn(l->name, &e, l->hash, user);

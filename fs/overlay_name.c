@@ -8,10 +8,43 @@
 #include <string.h>
 
 #include "fs/overlay_private.h"
+#include "snapshot/origin_base.h"
 
 static bool dir_is_removed(const struct node *dir)
 {
 	return !dir->names && dir->ino != ROOT_INO;
+}
+
+/* Takes one link from @n. A pure workspace object with one link needs no row for that: its name is all there is to take away. */
+static int node_unlink_row(struct overlay *o, struct node *n)
+{
+	struct attr a;
+	int r = 0;
+
+	if (n->row.born == 0) {
+		r = node_attr(o, n, &a);
+		if (r < 0 || node_is_dir(n) || a.nlink <= 1)
+			return r == -ESTALE ? 0 : r;
+		r = node_anchor(o, n);
+		if (r < 0)
+			return r;
+	}
+	node_edit(o, n);
+	if (n->row.attr.nlink > 0)
+		n->row.attr.nlink--;
+	if (node_is_dir(n))
+		n->row.attr.nlink = 0;
+	n->row.attr.ctime = nsec_now();
+	return node_save(o, n);
+}
+
+/*
+ * A name is about to stand for something else. What it stood for without showing anything (its owner took away what it followed) loses
+ * the link; what it showed is its caller's business.
+ */
+static int name_reuse(struct overlay *o, const struct child *c)
+{
+	return c->dentry && c->dentry->node && !c->node ? node_unlink_row(o, c->dentry->node) : 0;
 }
 
 /* The directory of an operation, and what is under the name now. */
@@ -23,6 +56,9 @@ static int name_target(struct overlay *o, uint64_t parent, const char *name, str
 		return r;
 	if (strlen(name) > NAME_MAX)
 		return -ENAMETOOLONG;
+	/* A kernel resolves these itself; looked for in the workspace they would lead out of the directory. */
+	if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EINVAL;
 	return overlay_child(o, *ret_dir, name, ret_child);
 }
 
@@ -79,8 +115,8 @@ bool name_is_cacheable(const struct node *dir, const struct child *c)
 
 int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct overlay_entry *ret)
 {
+	struct node *dir, *hidden = NULL;
 	struct child c = { 0 };
-	struct node *dir;
 	int r;
 
 	overlay_lock(o);
@@ -90,7 +126,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 		goto out;
 	if (c.node && guard_is_hidden(&c.node->verdict)) {
 		audit_hidden(o);
-		c.node = NULL;
+		hidden = g_steal_pointer(&c.node);
 	}
 	*ret = (struct overlay_entry){ .name_cacheable = name_is_cacheable(dir, &c) };
 	/* In a denied directory only what is allowed again, and the way to it, can be told from what is not there. */
@@ -103,8 +139,8 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 	if (c.node && r == 0) {
 		c.node->lookups++;
 		ret->name_cacheable = name_is_cacheable(dir, &c);
-	} else if (c.node) {
-		node_release(o->nodes, c.node);
+	} else if (c.node || hidden) {
+		node_release(o->nodes, c.node ? c.node : hidden);
 	}
 out:
 	r = audit_end(o, r);
@@ -158,6 +194,8 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 			ret_row->attr.mode |= S_ISGID;
 	}
 	r = store_node_put(o->store, ret_row);
+	if (r == 0)
+		r = name_reuse(o, c);
 	if (r < 0)
 		return r;
 	*ret_name = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = ret_row->ino,
@@ -166,10 +204,11 @@ static int make_rows(struct overlay *o, struct node *dir, const char *name, cons
 	return r < 0 ? r : dir_touch(o, dir, S_ISDIR(m->mode));
 }
 
-/* Shows a name in memory as its committed row says. */
-static struct dentry *dentry_place(struct node *dir, const char *name, struct node *n, const struct name_row *row)
+/* Shows a name in memory as its committed row says. The node that it stood for is returned: it may have lost its last name. */
+static struct node *dentry_place(struct node *dir, const char *name, struct node *n, const struct name_row *row)
 {
 	struct dentry *d = dentry_find(dir, name);
+	struct node *old = d ? d->node : NULL;
 
 	if (d)
 		dentry_set_node(d, n);
@@ -177,7 +216,7 @@ static struct dentry *dentry_place(struct node *dir, const char *name, struct no
 		d = dentry_add(dir, name, n);
 	d->born = row->born;
 	d->covers = row->covers;
-	return d;
+	return old;
 }
 
 static int overlay_make(struct overlay *o, uint64_t parent, const char *name, const struct making *m, const struct caller *who,
@@ -186,7 +225,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 	struct node_row row;
 	struct name_row name_row;
 	struct verdict v;
-	struct node *dir, *n;
+	struct node *dir, *n, *old;
 	struct child c;
 	int r;
 
@@ -214,9 +253,11 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		n->verdict = v;
 		n->rows_loaded = true;
 		n->lookups = 1;
-		dentry_place(dir, name, n, &name_row);
+		old = dentry_place(dir, name, n, &name_row);
 		r = node_entry(o, n, ret);
 		ret->name_cacheable = true;
+		if (old)
+			node_forget_unused(o, old);
 	}
 	r = audit_end(o, r);
 	overlay_unlock(o);
@@ -260,6 +301,8 @@ static int link_rows(struct overlay *o, struct node *n, struct node *dir, const 
 	n->row.attr.nlink++;
 	n->row.attr.ctime = nsec_now();
 	r = node_save(o, n);
+	if (r == 0)
+		r = name_reuse(o, c);
 	if (r < 0)
 		return r;
 	*ret = (struct name_row){ .parent = dir->ino, .name = (char *)name, .ino = n->ino, .born = c->dentry ? c->dentry->born : 0,
@@ -271,9 +314,9 @@ static int link_rows(struct overlay *o, struct node *n, struct node *dir, const 
 int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *name, struct overlay_entry *ret)
 {
 	g_autofree char *lower = NULL;
+	struct node *dir, *n, *old;
 	struct name_row row;
 	struct verdict v;
-	struct node *dir, *n;
 	struct child c;
 	int r;
 
@@ -300,12 +343,14 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0)
 		r = overlay_end(o, link_rows(o, n, dir, name, &c, &row));
 	if (r == 0) {
-		dentry_place(dir, name, n, &row);
+		old = dentry_place(dir, name, n, &row);
 		r = node_entry(o, n, ret);
 		ret->name_cacheable = !node_follows(n);
+		if (r == 0)
+			n->lookups++;
+		if (old && old != n)
+			node_forget_unused(o, old);
 	}
-	if (r == 0)
-		n->lookups++;
 	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
@@ -334,29 +379,6 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 }
 
 /* Removing */
-
-/* Takes one link from @n. A pure workspace object with one link needs no row for that: its name is all there is to take away. */
-static int node_unlink_row(struct overlay *o, struct node *n)
-{
-	struct attr a;
-	int r = 0;
-
-	if (n->row.born == 0) {
-		r = node_attr(o, n, &a);
-		if (r < 0 || node_is_dir(n) || a.nlink <= 1)
-			return r == -ESTALE ? 0 : r;
-		r = node_anchor(o, n);
-		if (r < 0)
-			return r;
-	}
-	node_edit(o, n);
-	if (n->row.attr.nlink > 0)
-		n->row.attr.nlink--;
-	if (node_is_dir(n))
-		n->row.attr.nlink = 0;
-	n->row.attr.ctime = nsec_now();
-	return node_save(o, n);
-}
 
 /*
  * Ends a name: a whiteout where the workspace would show through, else no row at all. @ret tells what stands in the index now;
@@ -421,17 +443,14 @@ static int dir_is_empty(struct overlay *o, struct node *dir)
 		g_hash_table_iter_init(&iter, dir->children);
 		while (g_hash_table_iter_next(&iter, NULL, &value)) {
 			const struct dentry *d = value;
-			struct fingerprint print;
 
-			if (!d->node || d->born == 0)
-				continue;
-			if (!node_follows(d->node) || node_is_dir(d->node) || lower_stat(o->lower, d->node->origin, &print) == 0)
+			if (d->born > 0 && dentry_shows(o, d) != 0)
 				return -ENOTEMPTY;
 		}
 	}
 	r = lower ? lower_list(o->lower, lower, &names) : 0;
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
+		return errno_is_absent(r) ? 0 : r;
 	for (guint i = 0; names && i < names->len; i++) {
 		const struct dentry *d = dentry_find(dir, ((struct lower_name *)g_ptr_array_index(names, i))->name);
 
@@ -439,25 +458,6 @@ static int dir_is_empty(struct overlay *o, struct node *dir)
 			return -ENOTEMPTY;
 	}
 	return 0;
-}
-
-/* The whiteouts in a directory end with it. */
-static int dir_drop_rows(struct overlay *o, struct node *dir)
-{
-	GHashTableIter iter;
-	gpointer value;
-	int r = 0;
-
-	if (!dir->children)
-		return 0;
-	g_hash_table_iter_init(&iter, dir->children);
-	while (r == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
-		const struct dentry *d = value;
-
-		if (d->born > 0)
-			r = store_name_drop(o->store, dir->ino, d->name);
-	}
-	return r;
 }
 
 static void dir_drop_names(struct overlay *o, struct node *dir)
@@ -492,8 +492,10 @@ static int remove_rows(struct overlay *o, struct node *dir, const char *name, co
 
 	if (r == 0)
 		r = node_unlink_row(o, c->node);
+	if (r == 0)
+		r = node_leave(o, c->node, c->dentry);
 	if (r == 0 && node_is_dir(c->node))
-		r = dir_drop_rows(o, c->node);
+		r = store_names_drop(o->store, c->node->ino); /* its whiteouts end with it */
 	if (r == 0)
 		r = name_end(o, dir, name, c->dentry, ret);
 	return r < 0 ? r : dir_touch(o, dir, -node_is_dir(c->node));
@@ -592,11 +594,10 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 		return -ENOENT;
 	if (node_is_dir(n) && node_is_below(m->new_dir, n))
 		return -EINVAL;
-	if (m->exchange) {
-		if (node_is_dir(t) && node_is_below(m->dir, t))
-			return -EINVAL;
+	if (t && node_is_dir(t) && node_is_below(m->dir, t))
+		return m->exchange ? -EINVAL : -ENOTEMPTY;
+	if (m->exchange)
 		return move_allowed(o, t, m->dir, m->name);
-	}
 	if (t && t != n && node_is_dir(t) != node_is_dir(n))
 		return node_is_dir(t) ? -EISDIR : -ENOTDIR;
 	return t && t != n && node_is_dir(t) ? dir_is_empty(o, t) : 0;
@@ -631,11 +632,16 @@ static int move_rows(struct overlay *o, struct move *m)
 	m->to_row = (struct name_row){ .parent = m->new_dir->ino, .name = (char *)m->new_name, .ino = n->ino };
 	if (!m->exchange && t) {
 		r = node_unlink_row(o, t);
+		if (r == 0)
+			r = node_leave(o, t, m->to.dentry);
 		if (r == 0 && node_is_dir(t))
-			r = dir_drop_rows(o, t);
+			r = store_names_drop(o->store, t->ino);
 		if (r < 0)
 			return r;
 	}
+	r = name_reuse(o, &m->to);
+	if (r < 0)
+		return r;
 	if (m->to.dentry) {
 		m->to_row.born = m->to.dentry->born;
 		m->to_row.covers = m->to.dentry->covers;
@@ -647,6 +653,11 @@ static int move_rows(struct overlay *o, struct move *m)
 		r = lower_stat(o->lower, path, &print);
 		if (r == 0)
 			r = origin_record(o, path, &print, &m->to_row.covers);
+		if (r == 0) {
+			const struct origin replaced = { .id = m->to_row.covers, .path = path, .print = print };
+
+			r = origin_base_keep_file(o->store, o->lower, &replaced);
+		}
 	}
 	if (r == 0)
 		r = store_name_put(o->store, &m->to_row);
@@ -666,7 +677,7 @@ static int move_rows(struct overlay *o, struct move *m)
 
 static void move_names(struct overlay *o, struct move *m)
 {
-	struct node *n = m->from.node, *t = m->to.node;
+	struct node *n = m->from.node, *t = m->to.node, *old = NULL;
 
 	if (m->exchange) {
 		dentry_place(m->dir, m->name, t, &m->from_row);
@@ -680,7 +691,7 @@ static void move_names(struct overlay *o, struct move *m)
 			dir_drop_names(o, t);
 		if (t && t->is_lower && !t->origin && m->to.dentry && !m->to.dentry->next_of_node && t->names == m->to.dentry)
 			t->origin = node_lower_path(t);
-		dentry_place(m->new_dir, m->new_name, n, &m->to_row);
+		old = dentry_place(m->new_dir, m->new_name, n, &m->to_row);
 		if (m->from_row.born > 0) {
 			dentry_set_node(d, NULL);
 			d->born = m->from_row.born;
@@ -688,10 +699,11 @@ static void move_names(struct overlay *o, struct move *m)
 		} else {
 			dentry_remove(d);
 		}
-		if (t)
-			node_forget_unused(o, t);
 	}
 	node_update_verdicts(o, n);
+	/* Last: where nobody holds the directory, this may free all that is in it. */
+	if (old)
+		node_forget_unused(o, old);
 }
 
 int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_t new_parent, const char *new_name, unsigned int flags)
@@ -699,10 +711,11 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	struct move m = { .name = name, .new_name = new_name, .exchange = flags & RENAME_EXCHANGE };
 	int r;
 
-	if (flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE))
+	if ((flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE)) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	overlay_lock(o);
-	audit_begin(o, &(struct audit_about){ .operation = m.exchange ? "exchange" : "rename", .ino = parent, .name = name, .new_ino = new_parent, .new_name = new_name });
+	audit_begin(o, &(struct audit_about){ .operation = m.exchange ? "exchange" : "rename", .ino = parent, .name = name,
+					      .new_ino = new_parent, .new_name = new_name });
 	r = name_target(o, parent, name, &m.dir, &m.from);
 	if (r == 0)
 		r = name_target(o, new_parent, new_name, &m.new_dir, &m.to);

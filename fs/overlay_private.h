@@ -28,7 +28,6 @@ struct overlay {
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
 	struct audit_note *audit;        /* NULL until overlay_audit() */
-	bool audit_ended;                /* nothing can be recorded any more, so nothing may be changed */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 };
 
@@ -57,6 +56,10 @@ struct child {
 };
 /* overlay_child() - what @name in @dir is now; loads rows and looks into the workspace. */
 int overlay_child(struct overlay *o, struct node *dir, const char *name, struct child *ret);
+/* dentry_shows() - 1 when a name with a row shows something: a row that only follows the workspace needs something to follow. 0 or -errno else. */
+int dentry_shows(struct overlay *o, const struct dentry *d);
+/* errno_is_absent() - what looking into the workspace says of a path that is not there, or not below directories any more. */
+bool errno_is_absent(int r);
 /* name_is_cacheable() - what @c says of its name in @dir, positive or negative, can't change unheard. */
 bool name_is_cacheable(const struct node *dir, const struct child *c);
 /* overlay_load() - all rows of a directory are in memory after it. */
@@ -65,6 +68,8 @@ int overlay_load(struct overlay *o, struct node *dir);
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
 bool node_same_object(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
+/* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
+void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
 /* node_load_row() - takes over the values of @row, and what its origin says. */
 int node_load_row(struct overlay *o, struct node *n, const struct node_row *row);
 
@@ -90,6 +95,8 @@ void child_verdict(struct overlay *o, struct node *dir, const char *name, const 
 int node_anchor(struct overlay *o, struct node *n);
 /* node_own_attr() - node_anchor(), and mode, owner and times are in the row from now on. */
 int node_own_attr(struct overlay *o, struct node *n);
+/* node_leave() - @leaving, a name of @n, is about to go: what follows the workspace at its place follows it at another name's. In a transaction. */
+int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
 /* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
 void node_forget_unused(struct overlay *o, struct node *n);
@@ -101,6 +108,8 @@ int node_open_content(struct overlay *o, struct node *n, struct content **ret);
 void node_close_content(struct overlay *o, struct node *n);
 /* node_own_data() - a writable content with at least the first @keep bytes of the present one. In a transaction. */
 int node_own_data(struct overlay *o, struct node *n, uint64_t keep, struct content **ret);
+/* node_masked() - what a masked file shows; borrowed until the next call for @n. */
+int node_masked(struct overlay *o, struct node *n, const struct attr *now, GBytes **ret);
 int node_set_size(struct overlay *o, struct node *n, uint64_t size);
 
 /* overlay_xattr.c */

@@ -61,7 +61,7 @@ static int resync_node(struct overlay *o, uint64_t ino)
 }
 
 /* Turns a node whose row is gone back into what the workspace has at @d. False when that is something else. */
-static bool node_become_lower(struct overlay *o, struct dentry *d)
+static bool dentry_become_lower(struct overlay *o, struct dentry *d)
 {
 	struct node *n = d->node;
 	struct fingerprint print;
@@ -70,12 +70,7 @@ static bool node_become_lower(struct overlay *o, struct dentry *d)
 		return true;
 	if (overlay_lower_has(o, d->parent, d->name, &print) <= 0 || !node_same_object(n, &print))
 		return false;
-	node_close_content(o, n);
-	node_row_clear(&n->row);
-	g_clear_pointer(&n->origin, g_free);
-	n->row.ino = n->ino;
-	n->row.attr = print.attr;
-	n->is_lower = true;
+	node_become_lower(o, n, &print);
 	return true;
 }
 
@@ -106,7 +101,7 @@ static int resync_name(struct overlay *o, const struct changed_name *c)
 		d->covers = row.covers;
 	} else if (r == 0 && d) {
 		d->born = d->covers = 0;
-		if (!d->node || !node_become_lower(o, d))
+		if (!d->node || !dentry_become_lower(o, d))
 			dentry_remove(d);
 	}
 	node_row_clear(&node_row);

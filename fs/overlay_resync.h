@@ -28,3 +28,9 @@ void changed_rows_add_node(uint64_t ino, void *changed_rows);
 
 /* overlay_resync() - and tells the kernel to forget all of it. Nodes that lost their last name live on as long as the kernel holds them. */
 int overlay_resync(struct overlay *o, const struct changed_rows *c);
+
+/*
+ * overlay_settle.c: settle_prints() - what a directory without rows of its own shows has a new place, and so other inodes: the nodes that
+ * are known stay the same.
+ */
+void settle_prints(struct overlay *o, struct node *dir);

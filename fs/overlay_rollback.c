@@ -24,6 +24,101 @@ static int restore_rows(struct overlay *o, int64_t epoch, const struct changed_r
 }
 
 /*
+ * Keeping scratch
+ *
+ * The rows of scratch paths, then and now, and of the directories above them now.
+ */
+
+struct keeping {
+	struct overlay *overlay;
+	GHashTable *names; /* "parent/name" */
+	GHashTable *nodes; /* ino */
+};
+
+static char *name_key(uint64_t parent, const char *name)
+{
+	return g_strdup_printf("%" G_GUINT64_FORMAT "/%s", parent, name);
+}
+
+struct kept_child {
+	uint64_t ino;
+	char *name;
+	bool is_dir;
+};
+
+static void kept_child_clear(gpointer data)
+{
+	g_free(((struct kept_child *)data)->name);
+}
+
+static int collect_child(const struct name_row *name, const struct node_row *node, void *user)
+{
+	struct kept_child c = { .ino = name->ino, .name = g_strdup(name->name), .is_dir = S_ISDIR(node->attr.mode) };
+
+	g_array_append_val((GArray *)user, c);
+	return 0;
+}
+
+static void keep_row(struct keeping *k, uint64_t parent, const struct kept_child *c)
+{
+	g_hash_table_add(k->names, name_key(parent, c->name));
+	if (c->ino)
+		g_hash_table_add(k->nodes, g_memdup2(&c->ino, sizeof(c->ino)));
+}
+
+/* 1 when something below @dir is scratch, 0 when not, or -errno. */
+static int keep_below(struct keeping *k, int64_t epoch, uint64_t dir, const char *path, struct policy_match match)
+{
+	g_autoptr(GArray) children = g_array_new(FALSE, FALSE, sizeof(struct kept_child));
+	int r, found = 0;
+
+	g_array_set_clear_func(children, kept_child_clear);
+	r = store_names(k->overlay->store, epoch, dir, collect_child, children);
+	for (guint i = 0; r >= 0 && i < children->len; i++) {
+		const struct kept_child *c = &g_array_index(children, struct kept_child, i);
+		g_autofree char *child = path_join(path, c->name);
+		struct policy_match m = policy_match_child(k->overlay->policy, match, child, c->is_dir);
+		bool scratch = policy_action(k->overlay->policy, m) == ACTION_SCRATCH;
+
+		r = c->is_dir ? keep_below(k, epoch, c->ino, child, m) : 0;
+		if (r < 0 || !(scratch || r > 0))
+			continue;
+		found = 1;
+		if (scratch || epoch == EPOCH_LIVE)
+			keep_row(k, dir, c);
+	}
+	return r < 0 ? r : found;
+}
+
+static int keep_scratch(struct overlay *o, int64_t epoch, struct changed_rows *c)
+{
+	struct policy_match root = policy_match_path(o->policy, "", true);
+	struct keeping k = { .overlay = o };
+	int r;
+
+	if (!policy_has_action(o->policy, ACTION_SCRATCH))
+		return 0;
+	k.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	k.nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	r = keep_below(&k, EPOCH_LIVE, ROOT_INO, "", root);
+	if (r >= 0)
+		r = keep_below(&k, epoch, ROOT_INO, "", root);
+	for (guint i = c->names->len; r >= 0 && i-- > 0;) {
+		const struct changed_name *n = &g_array_index(c->names, struct changed_name, i);
+		g_autofree char *key = name_key(n->parent, n->name);
+
+		if (g_hash_table_contains(k.names, key))
+			g_array_remove_index_fast(c->names, i);
+	}
+	for (guint i = c->nodes->len; r >= 0 && i-- > 0;)
+		if (g_hash_table_contains(k.nodes, &g_array_index(c->nodes, uint64_t, i)))
+			g_array_remove_index_fast(c->nodes, i);
+	g_hash_table_unref(k.names);
+	g_hash_table_unref(k.nodes);
+	return MIN(r, 0);
+}
+
+/*
  * Rolling back some paths
  *
  * A rename is one change: rolling back either of its names rolls back both. So the names to restore are closed under "shows the same node
@@ -80,6 +175,7 @@ static int index_row(const struct name_row *name, const struct node_row *node, v
 }
 
 static void select_name(struct selection *s, uint64_t parent, const char *name);
+static void select_node(struct selection *s, uint64_t ino);
 
 static void select_list(struct selection *s, GHashTable *index, int64_t key)
 {
@@ -128,14 +224,29 @@ static void select_node(struct selection *s, uint64_t ino)
 	changed_rows_clear(&below);
 }
 
+/* A directory that was there and is not any more comes back with what was in it, else nothing would lead to that. */
+static void select_lost_parent(struct selection *s, uint64_t parent)
+{
+	struct node_row now, then;
+
+	if (parent == ROOT_INO || store_node_get(s->overlay->store, EPOCH_LIVE, parent, &now) < 0)
+		return;
+	if ((!now.ino || now.attr.nlink == 0) && store_node_get(s->overlay->store, s->epoch, parent, &then) == 0) {
+		if (then.ino)
+			select_node(s, parent);
+		node_row_clear(&then);
+	}
+	node_row_clear(&now);
+}
+
 static void select_name(struct selection *s, uint64_t parent, const char *name)
 {
-	char *key = g_strdup_printf("%" G_GUINT64_FORMAT "/%s", parent, name);
 	struct name_row row;
 
-	if (!g_hash_table_add(s->seen, key))
+	if (!g_hash_table_add(s->seen, name_key(parent, name)))
 		return;
 	changed_rows_add_name(parent, name, s->rows);
+	select_lost_parent(s, parent);
 	for (int i = 0; i < 2; i++) {
 		if (store_name_get(s->overlay->store, i ? s->epoch : EPOCH_LIVE, parent, name, &row) < 0)
 			continue;
@@ -205,7 +316,51 @@ static int select_paths(struct overlay *o, int64_t epoch, const char *const *pat
 	return r;
 }
 
-int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, uint64_t *ret_names, uint64_t *ret_nodes)
+static int count_dir(const struct name_row *name, const struct node_row *node, void *user)
+{
+	(void)name;
+	if (node->ino && S_ISDIR(node->attr.mode))
+		++*(uint32_t *)user;
+	return 0;
+}
+
+/* Directories of our own count their subdirectories: of those that stay while some of these were restored, the count is made again. */
+static int recount_links(struct overlay *o, struct changed_rows *c)
+{
+	g_autoptr(GHashTable) done = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	int r = 0;
+
+	for (guint i = 0; r == 0 && i < c->names->len; i++) {
+		uint64_t ino = g_array_index(c->names, struct changed_name, i).parent;
+		uint32_t links = 2;
+		struct node_row n;
+
+		if (!g_hash_table_add(done, g_memdup2(&ino, sizeof(ino))))
+			continue;
+		r = store_node_get(o->store, EPOCH_LIVE, ino, &n);
+		if (r < 0)
+			return r;
+		if (n.ino && ino != ROOT_INO && n.origin == 0 && n.attr.nlink > 0) {
+			r = store_names(o->store, EPOCH_LIVE, ino, count_dir, &links);
+			if (r == 0 && n.attr.nlink != links) {
+				n.attr.nlink = links;
+				r = store_node_put(o->store, &n);
+				changed_rows_add_node(ino, c);
+			}
+		}
+		node_row_clear(&n);
+	}
+	return r;
+}
+
+static int rollback_rows(struct overlay *o, int64_t epoch, bool some, struct changed_rows *c)
+{
+	int r = restore_rows(o, epoch, c);
+
+	return r == 0 && some ? recount_links(o, c) : r;
+}
+
+int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes)
 {
 	g_autofree char *detail = NULL;
 	struct changed_rows c;
@@ -217,13 +372,15 @@ int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths,
 		r = select_paths(o, epoch, paths, &c);
 	else
 		r = store_rows_since(o->store, epoch, changed_rows_add_name, changed_rows_add_node, &c);
+	if (r == 0 && !paths && !scratch)
+		r = keep_scratch(o, epoch, &c);
 	detail = g_strdup_printf("to epoch %" G_GINT64_FORMAT ": %u names, %u files and directories%s", epoch, c.names->len, c.nodes->len,
 				 paths ? " of some paths" : "");
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_ROLLBACK, .operation = "rollback", .detail = detail });
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)
-		r = overlay_end(o, restore_rows(o, epoch, &c));
+		r = overlay_end(o, rollback_rows(o, epoch, paths != NULL, &c));
 	audit_paths(o, AUDIT_ROLLBACK, "rollback", r == 0 ? paths : NULL);
 	audit_end(o, r);
 	if (r == 0)

@@ -143,36 +143,68 @@ static int settle_deleted(struct settling *s, uint64_t parent, const char *name)
 	return r;
 }
 
-/* A file without row in a renamed directory that could not move: it gets a row, for its place is its own now. */
+/*
+ * A file without row in a renamed directory that could not move: it gets a row, for its place is its own now. If it was given one since,
+ * that is a change of what was committed, and goes on from there.
+ */
 static int settle_child_of_renamed(struct settling *s, const char *path, uint64_t parent, const char *name, int64_t origin,
 				   const struct fingerprint *print)
 {
 	struct node *dir = node_find(s->overlay->nodes, parent);
 	struct dentry *d = dir ? dentry_find(dir, name) : NULL;
 	struct node_row n = { .ino = d && d->node ? d->node->ino : store_new_ino(s->overlay->store), .attr = print->attr, .origin = origin };
-	struct name_row row = { .parent = parent, .name = (char *)name, .ino = n.ino, .covers = origin };
-	struct node_row dir_row;
+	struct name_row row = { .parent = parent, .name = (char *)name, .ino = n.ino, .covers = origin }, now;
 	struct origin dir_origin = { 0 };
-	bool in_place = true;
+	g_autofree char *shown = NULL;
+	struct node_row dir_row;
 	int r = store_node_get(s->overlay->store, EPOCH_LIVE, parent, &dir_row);
 
 	if (r == 0 && dir_row.origin)
 		r = store_origin_get(s->overlay->store, dir_row.origin, &dir_origin);
-	if (r == 0 && dir_origin.path) {
-		g_autofree char *shown = path_join(dir_origin.path, name);
-
-		in_place = strcmp(shown, path) == 0;
-	}
-	if (r == 0 && !in_place)
+	if (dir_origin.path)
+		shown = path_join(dir_origin.path, name);
+	origin_clear(&dir_origin);
+	node_row_clear(&dir_row);
+	if (r == 0)
+		r = store_name_get(s->overlay->store, EPOCH_LIVE, parent, name, &now);
+	if (r < 0)
+		return r;
+	if (now.born > 0) {
+		r = now.ino ? settle_node(s, path, now.ino, origin, print) : 0;
+		if (r == 0)
+			r = settle_name(s, parent, name, origin);
+	} else if (g_strcmp0(shown, path) != 0) {
 		r = store_node_put(s->overlay->store, &n);
-	if (r == 0 && !in_place)
-		r = store_name_put(s->overlay->store, &row);
-	if (!in_place) {
+		if (r == 0)
+			r = store_name_put(s->overlay->store, &row);
 		changed_rows_add_node(n.ino, &s->rows);
 		changed_rows_add_name(parent, name, &s->rows);
 	}
-	origin_clear(&dir_origin);
-	node_row_clear(&dir_row);
+	name_row_clear(&now);
+	return r;
+}
+
+/*
+ * Changed again in the view, and not what was committed: the owner's changes were merged into it. The view has not seen those, so its file
+ * stays on the base that it has, and is a conflict until it is merged as well.
+ */
+static int settle_is_merged(struct settling *s, const char *path, uint64_t ino, const struct fingerprint *print, bool *ret)
+{
+	struct entry lower = { .name = (char *)path, .lower = (char *)path, .attr = print->attr };
+	g_autoptr(tree_t) t = NULL;
+	g_autoptr(entry_t) then = NULL;
+	uint8_t a[32], b[32];
+	struct node_row now;
+	int r = store_node_get(s->overlay->store, EPOCH_LIVE, ino, &now);
+
+	*ret = false;
+	if (r == 0 && S_ISREG(print->attr.mode) && now.born > s->epoch && now.content) {
+		t = tree_open(s->overlay->store, s->overlay->lower, s->epoch);
+		r = tree_lookup_path(t, path, &then);
+		if (r == 0 && then && S_ISREG(then->attr.mode))
+			*ret = tree_hash(t, then, a) < 0 || tree_hash(t, &lower, b) < 0 || memcmp(a, b, sizeof(a)) != 0;
+	}
+	node_row_clear(&now);
 	return r;
 }
 
@@ -180,6 +212,7 @@ static int settle_child_of_renamed(struct settling *s, const char *path, uint64_
 static int settle_path(struct settling *s, const char *path, bool dirs)
 {
 	struct fingerprint print = { 0 };
+	bool merged = false;
 	struct name_row then;
 	const char *name;
 	uint64_t parent;
@@ -189,15 +222,20 @@ static int settle_path(struct settling *s, const char *path, bool dirs)
 	if (r < 0 || parent == 0)
 		return r;
 	r = lower_stat(s->overlay->lower, path, &print);
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+	if (r < 0 && !errno_is_absent(r))
 		return r;
 	if (dirs != (r == 0 && S_ISDIR(print.attr.mode)))
 		return 0;
 	if (r < 0)
 		return settle_deleted(s, parent, name);
 	r = store_name_get(s->overlay->store, s->epoch, parent, name, &then);
-	if (r == 0)
-		r = origin_record(s->overlay, path, &print, &origin);
+	if (r == 0 && then.ino)
+		r = settle_is_merged(s, path, then.ino, &print, &merged);
+	if (r < 0 || merged) {
+		name_row_clear(&then);
+		return r;
+	}
+	r = origin_record(s->overlay, path, &print, &origin);
 	if (r == 0 && then.born == 0)
 		r = settle_child_of_renamed(s, path, parent, name, origin, &print);
 	if (r == 0 && then.ino)
@@ -208,8 +246,7 @@ static int settle_path(struct settling *s, const char *path, bool dirs)
 	return r;
 }
 
-/* What a directory without rows of its own shows has a new place, and so other inodes: the nodes that are known stay the same. */
-static void settle_prints(struct overlay *o, struct node *dir)
+void settle_prints(struct overlay *o, struct node *dir)
 {
 	GHashTableIter iter;
 	gpointer value;

@@ -11,6 +11,12 @@
 
 #define CAPABILITY "security.capability"
 
+/* An ACL (system.*) that is stored but not enforced would be a lie: programs fall back to chmod(2) when there is none. */
+static bool xattr_is_supported(const char *name)
+{
+	return g_str_has_prefix(name, "user.") || g_str_has_prefix(name, "trusted.") || g_str_has_prefix(name, "security.");
+}
+
 int node_xattrs(struct overlay *o, struct node *n, GBytes **ret)
 {
 	g_autofree char *path = NULL;
@@ -55,10 +61,9 @@ int node_drop_capability(struct overlay *o, struct node *n)
 
 static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct node **ret)
 {
-	/* An ACL that is stored but not enforced would be a lie: programs fall back to chmod(2) on this answer. */
-	if (name && g_str_has_prefix(name, "system."))
+	if (name && !xattr_is_supported(name))
 		return -EOPNOTSUPP;
-	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read(&(*ret)->verdict);
+	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read_xattr(&(*ret)->verdict);
 }
 
 int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes **ret)
@@ -84,9 +89,27 @@ int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes *
 	return 0;
 }
 
+/* What getxattr(2) says is not supported is not listed either. */
+static GBytes *xattrs_shown(GBytes *set)
+{
+	g_autoptr(GByteArray) names = xattrs_names(set);
+	GBytes *shown = set ? g_bytes_ref(set) : NULL;
+
+	for (const char *name = (char *)names->data; name && name < (char *)names->data + names->len; name += strlen(name) + 1) {
+		GBytes *less;
+
+		if (xattr_is_supported(name))
+			continue;
+		less = xattrs_with(shown, name, NULL, 0);
+		g_bytes_unref(shown);
+		shown = less;
+	}
+	return shown;
+}
+
 int overlay_listxattr(struct overlay *o, uint64_t ino, GByteArray **ret)
 {
-	g_autoptr(GBytes) set = NULL;
+	g_autoptr(GBytes) set = NULL, shown = NULL;
 	struct node *n;
 	int r;
 
@@ -97,9 +120,11 @@ int overlay_listxattr(struct overlay *o, uint64_t ino, GByteArray **ret)
 		r = node_xattrs(o, n, &set);
 	r = audit_end(o, r);
 	overlay_unlock(o);
-	if (r == 0)
-		*ret = xattrs_names(set);
-	return r;
+	if (r < 0)
+		return r;
+	shown = xattrs_shown(set);
+	*ret = xattrs_names(shown);
+	return 0;
 }
 
 static int change_xattr(struct overlay *o, uint64_t ino, const char *name, const void *value, size_t size, int flags)

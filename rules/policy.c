@@ -176,6 +176,18 @@ static enum pattern_below open_below(const struct policy *p, struct policy_match
 	return result;
 }
 
+bool policy_has_action(const struct policy *p, enum action a)
+{
+	for (int layer = 0; layer < POLICY_LAYERS; layer++) {
+		const struct rule_list *rules = p->layers[layer].rules;
+
+		for (int i = 0; rules && i < rule_list_count(rules); i++)
+			if (rule_list_get(rules, i)->action == a)
+				return true;
+	}
+	return false;
+}
+
 bool policy_may_open_below(const struct policy *p, struct policy_match m, const char *path)
 {
 	return open_below(p, m, path) != PATTERN_BELOW_NEVER;

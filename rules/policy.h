@@ -113,6 +113,9 @@ struct policy_match policy_match_path(const struct policy *p, const char *path, 
 /* policy_action() - the verdict, over all layers. */
 enum action policy_action(const struct policy *p, struct policy_match m);
 
+/* policy_has_action() - whether some rule of some layer says @a. */
+bool policy_has_action(const struct policy *p, enum action a);
+
 /*
  * policy_may_open_below() - may a path below the directory @path, which has @m, get a more open verdict than @path?
  *
@@ -143,7 +146,7 @@ struct policy_reason {
 /* policy_explain() - what decided; false when no rule did. @ret_reason is filled in either case. */
 bool policy_explain(const struct policy *p, struct policy_match m, struct policy_reason *ret_reason);
 
-/* Settings: the keys of [network], [limits] and [gate], as text. */
+/* Settings: the keys of [network], [limits], [run] and [gate], as text. */
 
 struct policy_setting {
 	enum policy_layer layer;

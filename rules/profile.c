@@ -22,10 +22,25 @@ static const struct {
 	{ "limits", "processes", false },
 	{ "limits", "disk", false },
 	{ "limits", "time", false },
+	{ "limits", "cpu", false },
+	{ "limits", "files", false },
+	{ "limits", "output", false },
+	{ "run", "home.read", true },
+	{ "run", "home.write", true },
+	{ "run", "environment", true },
 	{ "gate", "checks", false },
 	{ "gate", "allow", true },
 	{ "gate", "review", true },
 	{ "gate", "test", false },
+	{ "gate", "test_time", false },
+	{ "gate", "max_files", false },
+	{ "gate", "max_lines", false },
+	{ "gate", "max_deleted", false },
+	{ "gate", "max_size", false },
+	{ "gate", "max_share", false },
+	{ "gate", "secret_paths", true },
+	{ "gate", "secret_words", true },
+	{ "gate", "baseline", false },
 };
 
 /* A line of [files], kept until the whole file is read: "nocase" may stand below it. */
@@ -188,7 +203,7 @@ static bool first_time(struct parser *x, const char *section, const char *key, u
 static bool split_section(struct parser *x, const struct policy_file_item *item, char **ret_kind, const char **ret_name,
 			  GError **error)
 {
-	static const char *const kinds[] = { "profile", "files", "network", "limits", "gate", NULL };
+	static const char *const kinds[] = { "profile", "files", "network", "limits", "run", "gate", NULL };
 	g_autofree char *kind = g_strdup(item->section);
 	char *name = strpbrk(kind, " \t");
 
@@ -199,7 +214,7 @@ static bool split_section(struct parser *x, const struct policy_file_item *item,
 	if (!g_strv_contains(kinds, kind))
 		return fail(error, x->file, item->line,
 			    "unknown section [%s]; known are [profile NAME], [files NAME], [network NAME], "
-			    "[limits NAME] and [gate NAME]",
+			    "[limits NAME], [run NAME] and [gate NAME]",
 			    item->section);
 	if (!name || !is_name(name))
 		return fail(error, x->file, item->line,

@@ -534,9 +534,12 @@ int apply_finish(struct store *s, const char *id, GError **error)
 		r = journal_get_state(dir, &state);
 	if (r == 0 && state == JOURNAL_APPLIED)
 		r = journal_set_state(dir, JOURNAL_FINISHED);
-	else if (r == 0 && state == JOURNAL_UNDONE)
-		r = commit_drop(commits, id);
-	else if (r == 0 && state != JOURNAL_FINISHED)
+	else if (r == 0 && state == JOURNAL_UNDONE) {
+		/* The journal stays: what was put back has new change times, which must not look like somebody else's doing. */
+		r = journal_set_state(dir, JOURNAL_BACKED_OUT);
+		if (r == 0)
+			r = commit_drop_files(dir);
+	} else if (r == 0 && state != JOURNAL_FINISHED)
 		r = -EINVAL;
 	if (dir >= 0)
 		close(dir);
@@ -589,7 +592,8 @@ static int check_done(struct commit *c, const struct journal *j, GPtrArray *conf
 	return 0;
 }
 
-static int undo(struct commit *c, struct apply_result *ret, GPtrArray *conflicts, GError **error)
+/* @check: only look. */
+static int undo(struct commit *c, bool check, struct apply_result *ret, GPtrArray *conflicts, GError **error)
 {
 	g_autoptr(journal_t) j = NULL;
 	int r = journal_read(c->dir, &j);
@@ -599,7 +603,9 @@ static int undo(struct commit *c, struct apply_result *ret, GPtrArray *conflicts
 	if (r < 0)
 		return explain(error, r, "cannot read the journal of commit", c->id);
 	r = check_done(c, j, conflicts, error);
-	if (r < 0 || conflicts->len > 0)
+	if (r == 0 && conflicts->len == 0 && check)
+		fill_result(c, j, false, ret);
+	if (r < 0 || conflicts->len > 0 || check)
 		return r;
 	r = journal_set_state(c->dir, JOURNAL_UNDOING);
 	boundary("undoing");
@@ -608,7 +614,8 @@ static int undo(struct commit *c, struct apply_result *ret, GPtrArray *conflicts
 	return recover_undo(c, j, ret, error);
 }
 
-int apply_undo(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
+static int undo_or_check(struct store *s, struct lower *l, const char *id, bool check, struct apply_result *ret,
+			 GPtrArray **ret_conflicts, GError **error)
 {
 	g_autoptr(GPtrArray) conflicts = g_ptr_array_new_with_free_func((GDestroyNotify)conflict_free);
 	enum journal_state state;
@@ -626,9 +633,19 @@ int apply_undo(struct store *s, struct lower *l, const char *id, struct apply_re
 	if (r == 0)
 		r = find_finished(&c, id, error);
 	if (r == 0)
-		r = undo(&c, ret, conflicts, error);
+		r = undo(&c, check, ret, conflicts, error);
 	if (r == 0 && conflicts->len > 0)
 		*ret_conflicts = g_steal_pointer(&conflicts);
 	commit_clear(&c);
 	return r;
+}
+
+int apply_undo(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
+{
+	return undo_or_check(s, l, id, false, ret, ret_conflicts, error);
+}
+
+int apply_undo_check(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
+{
+	return undo_or_check(s, l, id, true, ret, ret_conflicts, error);
 }

@@ -33,6 +33,7 @@ struct apply_job {
 	struct tree *to;    /* of a past epoch, so that it can't change under the commit */
 	int64_t epoch;      /* of @to */
 	GPtrArray *changes; /* from the workspace (TREE_LOWER) to @to; struct change */
+	enum text_merge merge; /* what to do with texts that both sides changed; a merged one is neither side's, but settles all the same */
 	/* May be NULL. Called between files. */
 	void (*progress)(uint64_t done, uint64_t total, void *user);
 	void *progress_user;
@@ -41,7 +42,7 @@ struct apply_job {
 struct apply_result {
 	char *id;          /* of the commit, for undo; NULL = the workspace had nothing to be changed */
 	int64_t epoch;     /* the state that was committed */
-	bool undone;       /* the workspace is back at what it was before @id: settle by letting the view show it as it is */
+	bool undone;       /* the workspace is back at what it was before @id: "unsettle" instead, so that its changes are pending again */
 	/*
 	 * Every workspace path, not recursive, that now is what the tree at @epoch has (or no longer is, for deletions). Set also when @id is
 	 * NULL: what the workspace had already is to be settled as well. Directories above new files may be in it without having been
@@ -68,8 +69,13 @@ int apply_changes(const struct apply_job *job, struct apply_result *ret, GPtrArr
  */
 int apply_recover(struct store *s, struct lower *l, struct apply_result *ret, GError **error);
 
-/* apply_finish() - the view knows: the commit ends; pre-images stay for undo, those of an undone commit go. */
+/*
+ * apply_finish() - the view knows: the commit ends; pre-images stay for undo, those of an undone commit go. Rows and contents of a finished
+ * commit's epoch are needed by an undo, which makes them live again: to be kept as those of a snapshot.
+ */
 int apply_finish(struct store *s, const char *id, GError **error);
 
 /* apply_undo() - takes a finished commit back (@id NULL: the last). @ret_conflicts: paths that no longer are what it wrote; nothing is done. */
 int apply_undo(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);
+/* apply_undo_check() - what it would do: the same results, but nothing is done. */
+int apply_undo_check(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);

@@ -9,24 +9,26 @@
 #include "snapshot/db.h"
 
 /*
- * One step per version: what it does in a sentence, and its SQL. A released step is never changed. The columns of a record are those of its
- * encoding.
+ * One step per version: what it does in a sentence, and its SQL. A released step is never changed. The columns of a
+ * record are those of its encoding.
  */
 static const struct {
 	const char *what;
 	const char *sql;
 } steps[AUDIT_VERSION] = {
-	{ "the first tables",
-	  "CREATE TABLE record ("
-	  "  seq INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind INTEGER NOT NULL, pid INTEGER NOT NULL, uid INTEGER NOT NULL,"
-	  "  result INTEGER NOT NULL, operation BLOB NOT NULL, program BLOB, path BLOB, new_path BLOB, verdict BLOB, rule BLOB, detail BLOB,"
-	  "  hash BLOB NOT NULL);"
-	  /* --denied is the common question, and denials are few. */
-	  "CREATE INDEX record_denied ON record (seq) WHERE kind = 2;"
-	  "CREATE TABLE checkpoint ("
-	  "  id INTEGER PRIMARY KEY CHECK (id = 1), first INTEGER NOT NULL, last INTEGER NOT NULL, anchor BLOB NOT NULL, head BLOB NOT NULL,"
-	  "  spool_generation INTEGER NOT NULL, spool_offset INTEGER NOT NULL);"
-	  "INSERT INTO checkpoint VALUES (1, 1, 0, zeroblob(32), zeroblob(32), 0, 0);" },
+	{ "the first tables", "CREATE TABLE record ("
+			      "  seq INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind INTEGER NOT NULL, pid INTEGER "
+			      "NOT NULL, uid INTEGER NOT NULL,"
+			      "  result INTEGER NOT NULL, operation BLOB NOT NULL, program BLOB, path BLOB, new_path "
+			      "BLOB, verdict BLOB, rule BLOB, detail BLOB,"
+			      "  hash BLOB NOT NULL);"
+			      /* --denied is the common question, and denials are few. */
+			      "CREATE INDEX record_denied ON record (seq) WHERE kind = 2;"
+			      "CREATE TABLE checkpoint ("
+			      "  id INTEGER PRIMARY KEY CHECK (id = 1), first INTEGER NOT NULL, last INTEGER NOT NULL, "
+			      "anchor BLOB NOT NULL, head BLOB NOT NULL,"
+			      "  spool_generation INTEGER NOT NULL, spool_offset INTEGER NOT NULL);"
+			      "INSERT INTO checkpoint VALUES (1, 1, 0, zeroblob(32), zeroblob(32), 0, 0);" },
 };
 
 #define COLUMNS "seq, time, kind, pid, uid, result, operation, program, path, new_path, verdict, rule, detail, hash"
@@ -107,7 +109,8 @@ const char *audit_message(struct audit *a)
 
 /* The chain */
 
-static void chain_next(struct audit *a, const uint8_t before[32], int64_t seq, const guint8 *data, size_t size, uint8_t ret[32])
+static void chain_next(struct audit *a, const uint8_t before[32], int64_t seq, const guint8 *data, size_t size,
+		       uint8_t ret[32])
 {
 	int64_t le = GINT64_TO_LE(seq);
 	gsize n = 32;
@@ -132,12 +135,15 @@ static bool get_hash(struct db_query *q, int i, uint8_t ret[32])
 
 int audit_checkpoint(struct audit *a, struct audit_checkpoint *ret)
 {
-	struct db_query *q = db_query(a->db, "SELECT first, last, spool_generation, spool_offset, anchor, head FROM checkpoint");
+	struct db_query *q =
+		db_query(a->db, "SELECT first, last, spool_generation, spool_offset, anchor, head FROM checkpoint");
 	int r = db_step(q);
 
 	if (r <= 0)
 		return r < 0 ? r : -EUCLEAN;
-	*ret = (struct audit_checkpoint){ .first = db_int(q, 0), .last = db_int(q, 1), .spool_generation = (uint64_t)db_int(q, 2),
+	*ret = (struct audit_checkpoint){ .first = db_int(q, 0),
+					  .last = db_int(q, 1),
+					  .spool_generation = (uint64_t)db_int(q, 2),
 					  .spool_offset = (uint64_t)db_int(q, 3) };
 	r = get_hash(q, 4, ret->anchor) && get_hash(q, 5, ret->head) ? 0 : -EUCLEAN;
 	db_done(q);
@@ -146,7 +152,8 @@ int audit_checkpoint(struct audit *a, struct audit_checkpoint *ret)
 
 static int checkpoint_put(struct audit *a, const struct audit_checkpoint *c)
 {
-	struct db_query *q = db_query(a->db, "UPDATE checkpoint SET first = ?, last = ?, spool_generation = ?, spool_offset = ?, anchor = ?, head = ?");
+	struct db_query *q = db_query(a->db, "UPDATE checkpoint SET first = ?, last = ?, spool_generation = ?, "
+					     "spool_offset = ?, anchor = ?, head = ?");
 
 	db_bind_int(q, 0, c->first);
 	db_bind_int(q, 1, c->last);
@@ -159,7 +166,8 @@ static int checkpoint_put(struct audit *a, const struct audit_checkpoint *c)
 
 static int record_put(struct audit *a, struct audit_checkpoint *c, const GByteArray *encoding, int32_t result)
 {
-	struct db_query *q = db_query(a->db, "INSERT INTO record (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	struct db_query *q =
+		db_query(a->db, "INSERT INTO record (" COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	const char **strings[AUDIT_STRINGS];
 	struct audit_record r;
 
@@ -193,7 +201,8 @@ static int transaction_end(struct audit *a, int r)
 	return r;
 }
 
-int audit_append(struct audit *a, GPtrArray *encodings, const int32_t *results, uint64_t spool_generation, uint64_t spool_offset)
+int audit_append(struct audit *a, GPtrArray *encodings, const int32_t *results, uint64_t spool_generation,
+		 uint64_t spool_offset)
 {
 	struct audit_checkpoint c;
 	int r = db_exec(a->db, "BEGIN IMMEDIATE");
@@ -235,15 +244,22 @@ bool audit_filter_matches(const struct audit_filter *f, const struct audit_recor
 	return !f->path || path_is_below(r->path, f->path) || path_is_below(r->new_path, f->path);
 }
 
-/* Borrowed until the next step. False for a row that we have not written: bytes behind a NUL would be hidden from the hash. */
+/*
+ * Borrowed until the next step. False for a row that we have not written: bytes behind a NUL would be hidden from the
+ * hash.
+ */
 static bool row_record(struct db_query *q, struct audit_record *ret, const uint8_t **ret_hash)
 {
 	const char **strings[AUDIT_STRINGS];
 	bool good = true;
 	size_t size;
 
-	*ret = (struct audit_record){ .seq = db_int(q, 0), .time = db_int(q, 1), .kind = db_int(q, 2), .pid = (int32_t)db_int(q, 3),
-				      .uid = (uint32_t)db_int(q, 4), .result = (int32_t)db_int(q, 5) };
+	*ret = (struct audit_record){ .seq = db_int(q, 0),
+				      .time = db_int(q, 1),
+				      .kind = db_int(q, 2),
+				      .pid = (int32_t)db_int(q, 3),
+				      .uid = (uint32_t)db_int(q, 4),
+				      .result = (int32_t)db_int(q, 5) };
 	audit_record_strings(ret, strings);
 	for (int i = 0; i < AUDIT_STRINGS; i++) {
 		*strings[i] = db_text(q, FIRST_STRING + i);
@@ -259,8 +275,9 @@ static bool row_record(struct db_query *q, struct audit_record *ret, const uint8
 /* @ret_more: @fn wants more. */
 static int list_chain(struct audit *a, const struct audit_filter *f, audit_fn fn, void *user, bool *ret_more)
 {
-	struct db_query *q = f->denied ? db_query(a->db, "SELECT " COLUMNS " FROM record WHERE kind = 2 AND seq > ? ORDER BY seq") :
-					 db_query(a->db, "SELECT " COLUMNS " FROM record WHERE seq > ? ORDER BY seq");
+	struct db_query *q =
+		f->denied ? db_query(a->db, "SELECT " COLUMNS " FROM record WHERE kind = 2 AND seq > ? ORDER BY seq")
+			  : db_query(a->db, "SELECT " COLUMNS " FROM record WHERE seq > ? ORDER BY seq");
 	struct audit_record record;
 	const uint8_t *hash;
 	int r;
@@ -297,7 +314,8 @@ static bool keep_spooled(const struct audit_record *r, uint64_t end, void *user)
 	return true;
 }
 
-static void list_spooled(GArray *all, uint64_t generation, const struct audit_checkpoint *c, const struct audit_filter *f, audit_fn fn, void *user)
+static void list_spooled(GArray *all, uint64_t generation, const struct audit_checkpoint *c,
+			 const struct audit_filter *f, audit_fn fn, void *user)
 {
 	struct audit_record record;
 
@@ -305,7 +323,8 @@ static void list_spooled(GArray *all, uint64_t generation, const struct audit_ch
 		const struct spooled *s = &g_array_index(all, struct spooled, i);
 
 		if ((generation > c->spool_generation || s->end > c->spool_offset) &&
-		    audit_record_decode(s->encoding->data, s->encoding->len, &record) && audit_filter_matches(f, &record) && !fn(&record, NULL, user))
+		    audit_record_decode(s->encoding->data, s->encoding->len, &record) &&
+		    audit_filter_matches(f, &record) && !fn(&record, NULL, user))
 			return;
 	}
 }
@@ -339,7 +358,8 @@ int audit_list(struct audit *a, const char *dir, bool spooled, const struct audi
 
 /* Verifying */
 
-static bool verify_row(struct audit *a, struct db_query *q, int64_t want, uint8_t hash[32], struct audit_verification *v)
+static bool verify_row(struct audit *a, struct db_query *q, int64_t want, uint8_t hash[32],
+		       struct audit_verification *v)
 {
 	struct audit_record record;
 	const uint8_t *stored;
@@ -347,7 +367,9 @@ static bool verify_row(struct audit *a, struct db_query *q, int64_t want, uint8_
 
 	v->seq = want;
 	if (record.seq != want) {
-		v->fault = g_strdup_printf(record.seq > want ? "record %" PRId64 " is missing" : "there is a record before record %" PRId64, want);
+		v->fault = g_strdup_printf(record.seq > want ? "record %" PRId64 " is missing"
+							     : "there is a record before record %" PRId64,
+					   want);
 		return false;
 	}
 	g_byte_array_set_size(a->scratch, 0);
@@ -379,7 +401,8 @@ static int verify_chain(struct audit *a, struct audit_verification *v)
 		return r;
 	v->seq = want - 1;
 	if (want - 1 < v->checkpoint.last)
-		v->fault = g_strdup_printf("the end is missing: record %" PRId64 " should be the last, %" PRId64 " is", v->checkpoint.last, want - 1);
+		v->fault = g_strdup_printf("the end is missing: record %" PRId64 " should be the last, %" PRId64 " is",
+					   v->checkpoint.last, want - 1);
 	else if (want - 1 > v->checkpoint.last || memcmp(hash, v->checkpoint.head, 32) != 0)
 		v->fault = g_strdup("the last record is not the one that the checkpoint names");
 	return 0;
@@ -424,7 +447,8 @@ static int query_int(struct audit *a, const char *sql, int64_t parameter, int64_
 }
 
 /* The first record to keep. The oldest ones are looked at only as far as they are too old. */
-static int keep_from(struct audit *a, const struct audit_checkpoint *c, int64_t before, uint64_t max_bytes, int64_t *ret)
+static int keep_from(struct audit *a, const struct audit_checkpoint *c, int64_t before, uint64_t max_bytes,
+		     int64_t *ret)
 {
 	int64_t young = 0, used = 0, n = c->last - c->first + 1;
 	int r = query_int(a, "SELECT seq FROM record WHERE time >= ? ORDER BY seq LIMIT 1", before, &young);
@@ -436,7 +460,10 @@ static int keep_from(struct audit *a, const struct audit_checkpoint *c, int64_t 
 	*ret = MAX(c->first, young);
 	if (r < 0 || max_bytes == 0)
 		return r;
-	r = query_int(a, "SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)", 0, &used);
+	r = query_int(a,
+		      "SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM "
+		      "pragma_freelist_count)",
+		      0, &used);
 	if (r == 0) {
 		int64_t page = 4096;
 

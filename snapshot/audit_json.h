@@ -4,8 +4,8 @@
 /*
  * audit_json - a record of the audit as one line of JSON
  *
- * {"schema":"sbxfs.audit/1","seq","time","kind","operation","path","new_path","verdict","rule","result","errno","pid","uid","program","detail","hash"}; what a
- * record does not have is left out. Strings that are not UTF-8 are made so, and KEY_b64 has the exact bytes.
+ * {"schema":"sbxfs.audit/1","seq","time","kind","operation","path","new_path","verdict","rule","result","errno","pid","uid","program","detail","hash"};
+ * what a record does not have is left out. Strings that are not UTF-8 are made so, and KEY_b64 has the exact bytes.
  */
 
 #include "snapshot/audit_record.h"

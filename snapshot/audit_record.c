@@ -30,7 +30,8 @@ const char *audit_kind_name(enum audit_kind kind)
 
 void audit_record_strings(struct audit_record *r, const char **ret[AUDIT_STRINGS])
 {
-	const char **all[AUDIT_STRINGS] = { &r->operation, &r->program, &r->path, &r->new_path, &r->verdict, &r->rule, &r->detail };
+	const char **all[AUDIT_STRINGS] = { &r->operation, &r->program, &r->path,  &r->new_path,
+					    &r->verdict,   &r->rule,	&r->detail };
 
 	memcpy(ret, all, sizeof(all));
 }
@@ -81,8 +82,11 @@ bool audit_record_decode(const void *data, size_t size, struct audit_record *ret
 	if (size < FIXED_SIZE)
 		return false;
 	memcpy(&time, p, sizeof(time));
-	*ret = (struct audit_record){ .time = (int64_t)GUINT64_FROM_LE(time), .kind = get32(p + 8), .pid = (int32_t)get32(p + 12),
-				      .uid = get32(p + 16), .result = (int32_t)get32(p + 20) };
+	*ret = (struct audit_record){ .time = (int64_t)GUINT64_FROM_LE(time),
+				      .kind = get32(p + 8),
+				      .pid = (int32_t)get32(p + 12),
+				      .uid = get32(p + 16),
+				      .result = (int32_t)get32(p + 20) };
 	p += FIXED_SIZE;
 	audit_record_strings(ret, strings);
 	for (int i = 0; i < AUDIT_STRINGS; i++) {

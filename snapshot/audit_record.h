@@ -4,10 +4,12 @@
 /*
  * audit_record - one thing that happened in a sandbox, and its bytes
  *
- * A plain value; the strings are bytes (file names need not be UTF-8 and may hold newlines), all but the operation may be NULL.
+ * A plain value; the strings are bytes (file names need not be UTF-8 and may hold newlines), all but the operation
+ * may be NULL.
  *
- * Its encoding is what is spooled and what the chain's hashes are taken of: little-endian time (8 bytes), kind, pid, uid, result (4 each), then the
- * strings in the order of the struct, each as a 4-byte size that counts a final NUL (0 = NULL) and so many bytes.
+ * Its encoding is what is spooled and what the chain's hashes are taken of: little-endian time (8 bytes), kind, pid,
+ * uid, result (4 each), then the strings in the order of the struct, each as a 4-byte size that counts a final NUL (0
+ * = NULL) and so many bytes.
  */
 
 #include <glib.h>
@@ -16,25 +18,26 @@
 
 /* The numbers are on disk. Those from 16 to 31 are for what a human is asked and answers. */
 enum audit_kind {
-	AUDIT_CHANGE = 1,   /* in the view */
-	AUDIT_DENIAL = 2,   /* a rule refused it */
-	AUDIT_READ = 3,     /* the first of a file since it changed */
-	AUDIT_MOUNT = 4,    /* and unmount */
+	AUDIT_CHANGE = 1, /* in the view */
+	AUDIT_DENIAL = 2, /* a rule refused it */
+	AUDIT_READ = 3,	  /* the first of a file since it changed */
+	AUDIT_MOUNT = 4,  /* and unmount */
 	AUDIT_SNAPSHOT = 5,
 	AUDIT_ROLLBACK = 6,
 	AUDIT_COMMIT = 7,
-	AUDIT_LOG = 8,      /* about the audit itself: records dropped or taken over */
+	AUDIT_LOG = 8, /* about the audit itself: records dropped or taken over */
 };
 
 struct audit_record {
 	int64_t seq;  /* place in the chain, from 1; 0 = not chained yet */
 	int64_t time; /* wall clock, ns */
 	enum audit_kind kind;
-	int32_t pid;    /* 0 = the kernel, on nobody's behalf */
+	int32_t pid; /* 0 = the kernel, on nobody's behalf */
 	uint32_t uid;
 	int32_t result; /* 0, or the errno that the caller got */
 	const char *operation;
-	const char *program; /* the name that /proc/PID/comm had at that time: a hint, a program may call itself anything */
+	const char *
+		program; /* the name that /proc/PID/comm had at that time: a hint, a program may call itself anything */
 	const char *path;
 	const char *new_path; /* of a rename or a link */
 	const char *verdict;  /* what the rules say of the path */

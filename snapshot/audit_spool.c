@@ -188,7 +188,8 @@ int audit_spool_restart(struct audit_spool *s, uint64_t generation)
 	return pwrite(s->fd, &h, sizeof(h), 0) == sizeof(h) ? 0 : errno ? -errno : -EIO;
 }
 
-int audit_spool_read(const char *dir, uint64_t generation, uint64_t offset, audit_spool_fn fn, void *user, uint64_t *ret_generation)
+int audit_spool_read(const char *dir, uint64_t generation, uint64_t offset, audit_spool_fn fn, void *user,
+		     uint64_t *ret_generation)
 {
 	g_autofree char *path = spool_path(dir);
 	struct spool_header h;
@@ -203,7 +204,8 @@ int audit_spool_read(const char *dir, uint64_t generation, uint64_t offset, audi
 	if (r == 0 && memcmp(h.magic, MAGIC, sizeof(MAGIC)) == 0) {
 		*ret_generation = h.generation;
 		if (h.generation >= generation)
-			r = spool_scan(fd, h.generation == generation ? MAX(offset, SPOOL_START) : SPOOL_START, fn, user, &end);
+			r = spool_scan(fd, h.generation == generation ? MAX(offset, SPOOL_START) : SPOOL_START, fn,
+				       user, &end);
 	}
 	close(fd);
 	return r == -ENODATA ? 0 : r;

@@ -4,14 +4,17 @@
 /*
  * audit_spool - records on their way into the audit's database, safe from the moment the call returns
  *
- * An append-only file, `audit.spool` in the store: one write(2) a record, no sync, so a record survives kill -9 of the process (not a power cut). Room for
- * SPOOL_RESERVE bytes is taken from the disk ahead, for the records of deletions on a full one.
+ * An append-only file, `audit.spool` in the store: one write(2) a record, no sync, so a record survives kill -9 of
+ * the process (not a power cut). Room for SPOOL_RESERVE bytes is taken from the disk ahead, for the records of
+ * deletions on a full one.
  *
- * Format, host order: a header (magic, generation), then for each record its size, its result, a checksum and the encoding of
- * audit_record.h. The result stands outside because it is written over when the change it announced failed. A *generation* is one filling of the
- * file: audit.db keeps (generation, offset) of what it has taken over, in the transaction that does it.
+ * Format, host order: a header (magic, generation), then for each record its size, its result, a checksum and the
+ * encoding of audit_record.h. The result stands outside because it is written over when the change it announced
+ * failed. A *generation* is one filling of the file: audit.db keeps (generation, offset) of what it has taken over,
+ * in the transaction that does it.
  *
- * Whoever has it open for writing holds a lock on it: there is one writer of an audit. Not thread-safe. Errors are 0 or -errno.
+ * Whoever has it open for writing holds a lock on it: there is one writer of an audit. Not thread-safe. Errors are 0
+ * or -errno.
  */
 
 #include <glib.h>
@@ -31,7 +34,10 @@ void audit_spool_close(struct audit_spool *s);
 uint64_t audit_spool_generation(const struct audit_spool *s);
 uint64_t audit_spool_size(const struct audit_spool *s);
 
-/* audit_spool_append() - @payload: an encoding. @ret_offset: where the record begins. On failure the file is as before. */
+/*
+ * audit_spool_append() - @payload: an encoding. @ret_offset: where the record begins. On failure the file is as
+ * before.
+ */
 int audit_spool_append(struct audit_spool *s, int32_t result, const GByteArray *payload, uint64_t *ret_offset);
 /* audit_spool_set_result() - of the record at @offset. */
 int audit_spool_set_result(struct audit_spool *s, uint64_t offset, int32_t result);
@@ -39,8 +45,10 @@ int audit_spool_set_result(struct audit_spool *s, uint64_t offset, int32_t resul
 int audit_spool_restart(struct audit_spool *s, uint64_t generation);
 
 /*
- * audit_spool_read() - the records that are not in what (@generation, @offset) says was taken over, by any reader. @fn returns false to stop. What is
- * no record ends it. No spool is no error. @ret_generation: the one read, 0 = none.
+ * audit_spool_read() - the records that are not in what (@generation, @offset) says was taken over, by any reader.
+ * @fn returns false to stop. What is no record ends it. No spool is no error. @ret_generation: the one read, 0 =
+ * none.
  */
 typedef bool (*audit_spool_fn)(const struct audit_record *r, uint64_t end, void *user);
-int audit_spool_read(const char *dir, uint64_t generation, uint64_t offset, audit_spool_fn fn, void *user, uint64_t *ret_generation);
+int audit_spool_read(const char *dir, uint64_t generation, uint64_t offset, audit_spool_fn fn, void *user,
+		     uint64_t *ret_generation);

@@ -14,7 +14,7 @@
 #include "snapshot/audit_json.h"
 #include "snapshot/audit_spool.h"
 
-G_DEFINE_QUARK(sbxfs-audit-error-quark, audit_error)
+G_DEFINE_QUARK(sbxfs - audit - error - quark, audit_error)
 
 /* Beyond this the spool starts again as soon as all of it is in the database. */
 #define SPOOL_MAX (4 * 1024 * 1024)
@@ -35,8 +35,8 @@ struct batch {
 struct audit_writer {
 	char *dir;
 	GThread *thread;
-	struct audit *audit;    /* of the thread, once it runs */
-	int64_t sunk;           /* the same: the last record that the sink has */
+	struct audit *audit; /* of the thread, once it runs */
+	int64_t sunk;	     /* the same: the last record that the sink has */
 
 	GMutex lock; /* protects all below */
 	GCond wake;  /* there is something to do */
@@ -46,11 +46,11 @@ struct audit_writer {
 	bool prepared;
 	uint64_t prepared_at;
 	GByteArray *prepared_encoding;
-	int failed;    /* -errno of the last batch */
+	int failed;	/* -errno of the last batch */
 	guint unsynced; /* records since the last audit_sync() */
-	uint64_t lost; /* records that found no place */
-	bool busy;     /* a batch is under way */
-	bool flush;    /* somebody waits */
+	uint64_t lost;	/* records that found no place */
+	bool busy;	/* a batch is under way */
+	bool flush;	/* somebody waits */
 	bool stop;
 	int sink; /* -1 */
 };
@@ -79,7 +79,8 @@ static void batch_add(struct batch *b, GByteArray *encoding, int32_t result)
 static void batch_prepend(struct batch *b, struct batch *front)
 {
 	for (guint i = 0; i < b->encodings->len; i++)
-		batch_add(front, g_byte_array_ref(g_ptr_array_index(b->encodings, i)), g_array_index(b->results, int32_t, i));
+		batch_add(front, g_byte_array_ref(g_ptr_array_index(b->encodings, i)),
+			  g_array_index(b->results, int32_t, i));
 	batch_clear(b);
 	b->encodings = g_steal_pointer(&front->encodings);
 	b->results = g_steal_pointer(&front->results);
@@ -198,7 +199,11 @@ static bool sink_one(const struct audit_record *r, const uint8_t *hash, void *us
 /* Later lines would hide that some are missing. */
 static void sink_leave(struct audit_writer *w)
 {
-	struct audit_record r = { .kind = AUDIT_LOG, .operation = "sink", .result = EIO, .pid = (int32_t)getpid(), .uid = getuid(),
+	struct audit_record r = { .kind = AUDIT_LOG,
+				  .operation = "sink",
+				  .result = EIO,
+				  .pid = (int32_t)getpid(),
+				  .uid = getuid(),
 				  .detail = "the file for the copy can't be written; no more is written to it" };
 
 	close(w->sink);
@@ -212,15 +217,19 @@ static void sink_new(struct audit_writer *w)
 	const struct audit_filter f = { .after = w->sunk };
 	struct audit_checkpoint c;
 
-	if (w->sink >= 0 && audit_list(w->audit, w->dir, false, &f, sink_one, w) == 0 && audit_checkpoint(w->audit, &c) == 0 && w->sunk != c.last)
+	if (w->sink >= 0 && audit_list(w->audit, w->dir, false, &f, sink_one, w) == 0 &&
+	    audit_checkpoint(w->audit, &c) == 0 && w->sunk != c.last)
 		sink_leave(w);
 }
 
 /* Under the lock. */
 static void note_lost(struct audit_writer *w)
 {
-	g_autofree char *detail = g_strdup_printf("%" PRIu64 " denials or reads found no place while the audit could not be written", w->lost);
-	struct audit_record r = { .kind = AUDIT_LOG, .operation = "lost", .detail = detail, .pid = (int32_t)getpid(), .uid = getuid() };
+	g_autofree char *detail = g_strdup_printf(
+		"%" PRIu64 " denials or reads found no place while the audit could not be written", w->lost);
+	struct audit_record r = {
+		.kind = AUDIT_LOG, .operation = "lost", .detail = detail, .pid = (int32_t)getpid(), .uid = getuid()
+	};
 
 	w->lost = 0;
 	batch_add(&w->queue, encode(&r), 0);
@@ -239,7 +248,8 @@ static void move_batch(struct audit_writer *w, bool locked)
 	w->busy = true;
 	if (!locked)
 		g_mutex_unlock(&w->lock);
-	r = audit_append(w->audit, b.encodings, (const int32_t *)(void *)b.results->data, b.spool_generation, b.spool_offset);
+	r = audit_append(w->audit, b.encodings, (const int32_t *)(void *)b.results->data, b.spool_generation,
+			 b.spool_offset);
 	if (r == 0 && !locked)
 		sink_new(w);
 	if (!locked)
@@ -256,8 +266,8 @@ static void move_batch(struct audit_writer *w, bool locked)
 }
 
 /*
- * Keeps the spool and the database's log short. What leaves the spool must not be lost with the power, so the disk first; nobody waits for it. Only the few
- * records that came meanwhile are moved with requests waiting.
+ * Keeps the spool and the database's log short. What leaves the spool must not be lost with the power, so the disk
+ * first; nobody waits for it. Only the few records that came meanwhile are moved with requests waiting.
  */
 static void tidy(struct audit_writer *w)
 {
@@ -353,13 +363,18 @@ static int writer_recover(struct audit_writer *w)
 	batch_init(&b);
 	r = audit_spool_read(w->dir, c.spool_generation, c.spool_offset, recover_one, &b, &generation);
 	if (r == 0 && b.encodings->len > 0) {
-		g_autofree char *detail = g_strdup_printf("%u records of a process that was killed; if the last one is a change, it may not have been made",
+		g_autofree char *detail = g_strdup_printf("%u records of a process that was killed; if the last one is "
+							  "a change, it may not have been made",
 							  b.encodings->len);
-		struct audit_record note = { .kind = AUDIT_LOG, .operation = "recover", .detail = detail, .pid = (int32_t)getpid(), .uid = getuid() };
+		struct audit_record note = { .kind = AUDIT_LOG,
+					     .operation = "recover",
+					     .detail = detail,
+					     .pid = (int32_t)getpid(),
+					     .uid = getuid() };
 
 		batch_add(&b, encode(&note), 0);
-		r = audit_append(w->audit, b.encodings, (const int32_t *)(void *)b.results->data, audit_spool_generation(w->spool),
-				 audit_spool_size(w->spool));
+		r = audit_append(w->audit, b.encodings, (const int32_t *)(void *)b.results->data,
+				 audit_spool_generation(w->spool), audit_spool_size(w->spool));
 	}
 	if (r == -ENOSPC || r == -EDQUOT) {
 		/* They wait in the queue, and so does every change, until there is room. */
@@ -392,12 +407,16 @@ static void writer_free(struct audit_writer *w)
 
 static void set_error(GError **error, const char *dir, int r)
 {
-	int code = r == -EBUSY ? AUDIT_ERROR_BUSY : r == -EPROTO ? AUDIT_ERROR_VERSION : r == -ENOSPC || r == -EDQUOT ? AUDIT_ERROR_NO_SPACE :
-		   AUDIT_ERROR_FAILED;
+	int code = r == -EBUSY			  ? AUDIT_ERROR_BUSY
+		   : r == -EPROTO		  ? AUDIT_ERROR_VERSION
+		   : r == -ENOSPC || r == -EDQUOT ? AUDIT_ERROR_NO_SPACE
+						  : AUDIT_ERROR_FAILED;
 
 	g_set_error(error, AUDIT_ERROR, code, "the audit in %s: %s", dir,
-		    r == -EBUSY ? "another process writes it" : r == -EPROTO ? "it was written by a newer sbxfs" :
-		    r == -EUCLEAN ? "audit.db is damaged; move it away to begin a new one" : g_strerror(-r));
+		    r == -EBUSY	    ? "another process writes it"
+		    : r == -EPROTO  ? "it was written by a newer sbxfs"
+		    : r == -EUCLEAN ? "audit.db is damaged; move it away to begin a new one"
+				    : g_strerror(-r));
 }
 
 /* Signals are the main thread's. */
@@ -475,7 +494,9 @@ int audit_writer_sink(struct audit_writer *w, const char *path)
 
 int audit_writer_retain(struct audit_writer *w, int64_t before, uint64_t max_bytes)
 {
-	struct audit_record note = { .kind = AUDIT_LOG, .operation = "retain", .pid = (int32_t)getpid(), .uid = getuid() };
+	struct audit_record note = {
+		.kind = AUDIT_LOG, .operation = "retain", .pid = (int32_t)getpid(), .uid = getuid()
+	};
 	g_autofree char *detail = NULL;
 	uint64_t dropped = 0;
 	int r;

@@ -76,6 +76,7 @@ void conflict_add(GPtrArray *conflicts, const char *path, enum conflict_kind kin
 void resolution_clear(struct resolution *r)
 {
 	g_clear_pointer(&r->xattrs, g_bytes_unref);
+	g_clear_pointer(&r->merged, g_bytes_unref);
 	*r = (struct resolution){ 0 };
 }
 
@@ -203,8 +204,45 @@ static void clash(struct three *t, enum conflict_kind kind)
 }
 
 /*
+ * The record that covers a workspace path: its own, or that of the nearest directory above it which has one. @ret->id stays 0 when
+ * there is none.
+ */
+static int find_cover(struct resolver *res, const char *path, struct origin *ret)
+{
+	g_auto(GStrv) names = g_strsplit(path, "/", -1);
+	g_autoptr(GString) prefix = g_string_new(NULL);
+	g_autoptr(entry_t) e = NULL;
+	int r = tree_root(res->to, &e);
+
+	for (char **name = names; r == 0 && e && *name; name++) {
+		struct name_row row = { 0 };
+		struct origin o = { 0 };
+		struct entry *next = NULL;
+
+		g_string_append_printf(prefix, "%s%s", prefix->len ? "/" : "", *name);
+		if (e->ino)
+			r = store_name_get(res->store, res->epoch, e->ino, *name, &row);
+		if (r == 0 && row.born && row.covers)
+			r = store_origin_get(res->store, row.covers, &o);
+		if (r == 0 && o.id && strcmp(o.path, prefix->str) == 0) {
+			origin_clear(ret);
+			*ret = o;
+		} else {
+			origin_clear(&o);
+		}
+		name_row_clear(&row);
+		if (r == 0)
+			r = tree_lookup(res->to, e, *name, &next);
+		entry_free(e);
+		e = next;
+	}
+	return r;
+}
+
+/*
  * The record for the path of the change. A row that moved here with a renamed directory records another path: nothing is known about
- * this one then. A second name of one inode has no record of its own; its node's is the same object's.
+ * this one then. A second name of one inode has no record of its own; its node's is the same object's. What lies in a directory that
+ * made place for another has none either, but is covered by its directory's: as it is now, it was then, unless it is newer.
  */
 static int find_base(struct three *t)
 {
@@ -228,6 +266,15 @@ static int find_base(struct three *t)
 		}
 		origin_clear(&o);
 	}
+	if (r == 0 && t->out->now.attr.mode && !S_ISDIR(t->out->now.attr.mode))
+		r = find_cover(t->r, t->c->path, &o);
+	if (r == 0 && o.id && !resolve_is_newer(t->r, t->c->path, &t->out->now, o.seen)) {
+		o.print = t->out->now;
+		o.has_sha256 = false;
+		t->base = o;
+		return 0;
+	}
+	origin_clear(&o);
 	return r;
 }
 
@@ -332,21 +379,56 @@ static bool merge_attr(struct three *t)
 	return true;
 }
 
+/* Of an object that comes from elsewhere: a file whose bytes are its own may still have the xattrs of where it came from. */
+static int moved_xattrs(struct three *t)
+{
+	const struct entry *after = t->c->after;
+	struct origin o = { 0 };
+	int r;
+
+	if (after->own_xattrs || after->lower || !after->origin)
+		return tree_xattrs(t->r->to, after, &t->out->xattrs);
+	r = store_origin_get(t->r->store, after->origin, &o);
+	if (r == 0)
+		r = lower_xattrs(t->r->lower, o.path, &t->out->xattrs);
+	origin_clear(&o);
+	return is_lost_parent(r) ? 0 : r;
+}
+
+/* Whether the sandbox's object follows another one than that at the path: it was moved here, or is another name of an inode. */
+static int comes_from_elsewhere(struct three *t, bool *ret)
+{
+	const struct entry *after = t->c->after;
+	struct origin o = { 0 };
+	int r;
+
+	*ret = after->lower && strcmp(after->lower, t->c->path) != 0;
+	if (after->lower || !after->origin)
+		return 0;
+	r = store_origin_get(t->r->store, after->origin, &o);
+	if (r == 0)
+		*ret = strcmp(o.path, t->c->path) != 0;
+	origin_clear(&o);
+	return r;
+}
+
 /* Sets out->xattrs to what the object is to have. */
 static int merge_xattrs(struct three *t, bool *ret_ok)
 {
 	const struct entry *after = t->c->after;
 	GBytes *workspace = NULL;
+	bool elsewhere;
 	int r = lower_xattrs(t->r->lower, t->c->path, &workspace);
 
 	*ret_ok = true;
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	if (!after->own_xattrs) {
+		return is_lost_parent(r) ? 0 : r;
+	r = comes_from_elsewhere(t, &elsewhere);
+	if (r < 0 || (!after->own_xattrs && !elsewhere)) {
 		t->out->xattrs = workspace;
-		return 0;
+		return r;
 	}
-	r = tree_xattrs(t->r->to, after, &t->out->xattrs);
+	r = moved_xattrs(t);
 	if (r == 0 && !xattrs_equal(workspace, t->out->xattrs)) {
 		t->out->set |= SET_XATTRS;
 		*ret_ok = fingerprint_same(&t->base.print, &t->out->now) || is_known(t->r, t->c->path, &t->out->now);
@@ -387,22 +469,6 @@ static int resolve_attr_only(struct three *t)
 	else
 		need_attr(t);
 	return 0;
-}
-
-/* Of an object that comes from elsewhere: a file whose bytes are its own may still have the xattrs of where it came from. */
-static int moved_xattrs(struct three *t)
-{
-	const struct entry *after = t->c->after;
-	struct origin o = { 0 };
-	int r;
-
-	if (after->own_xattrs || after->lower || !after->origin)
-		return tree_xattrs(t->r->to, after, &t->out->xattrs);
-	r = store_origin_get(t->r->store, after->origin, &o);
-	if (r == 0)
-		r = lower_xattrs(t->r->lower, o.path, &t->out->xattrs);
-	origin_clear(&o);
-	return is_lost_parent(r) ? 0 : r;
 }
 
 static int resolve_new_object(struct three *t)
@@ -453,10 +519,36 @@ static int resolve_unrecorded(struct three *t)
 	return 0;
 }
 
+/*
+ * Both sides changed the text, and are to be merged. A failure to read is no answer: then it is a conflict. Attributes are merged first, for
+ * a clash there is one of its own.
+ */
+static int resolve_merged(struct three *t, bool *ret_done)
+{
+	const struct attr *now = &t->out->now.attr;
+	GBytes *merged = NULL;
+	int r;
+
+	*ret_done = false;
+	if (t->r->merge == TEXT_MERGE_NONE || !S_ISREG(now->mode) || !S_ISREG(t->c->after->attr.mode) ||
+	    text_merge(t->r->to, t->c->after, t->c->path, now, t->base.id, t->r->merge, &merged, &t->out->clean) < 0 || !merged)
+		return 0;
+	*ret_done = true;
+	r = resolve_write(t);
+	if (r < 0 || t->clash) {
+		g_bytes_unref(merged);
+		return r;
+	}
+	t->out->merged = merged;
+	t->out->attr.mtime = t->out->attr.atime = nsec_now();
+	return 0;
+}
+
 static int resolve_recorded(struct three *t)
 {
 	const struct attr *now = &t->out->now.attr;
-	bool kept = sandbox_kept_content(t);
+	bool kept = sandbox_kept_content(t), merged;
+	int r;
 
 	if (now->mode == 0) {
 		clash(t, CONFLICT_MISSING);
@@ -472,6 +564,9 @@ static int resolve_recorded(struct three *t)
 		return resolve_write(t);
 	if (sides_equal(t))
 		return resolve_attr_only(t);
+	r = resolve_merged(t, &merged);
+	if (r < 0 || merged)
+		return r;
 	clash(t, same_type(now->mode, t->base.print.attr.mode) ? CONFLICT_CONTENT : CONFLICT_TYPE);
 	return 0;
 }
@@ -504,42 +599,6 @@ int resolve_after(struct resolver *res, const struct change *c, bool parent_new,
 }
 
 /* Deletions */
-
-/*
- * The record that covers a path that is no longer in the tree: its own, or that of the nearest directory above it which has one.
- * @ret->id stays 0 when there is none.
- */
-static int find_cover(struct resolver *res, const char *path, struct origin *ret)
-{
-	g_auto(GStrv) names = g_strsplit(path, "/", -1);
-	g_autoptr(GString) prefix = g_string_new(NULL);
-	g_autoptr(entry_t) e = NULL;
-	int r = tree_root(res->to, &e);
-
-	for (char **name = names; r == 0 && e && *name; name++) {
-		struct name_row row = { 0 };
-		struct origin o = { 0 };
-		struct entry *next = NULL;
-
-		g_string_append_printf(prefix, "%s%s", prefix->len ? "/" : "", *name);
-		if (e->ino)
-			r = store_name_get(res->store, res->epoch, e->ino, *name, &row);
-		if (r == 0 && row.born && row.covers)
-			r = store_origin_get(res->store, row.covers, &o);
-		if (r == 0 && o.id && strcmp(o.path, prefix->str) == 0) {
-			origin_clear(ret);
-			*ret = o;
-		} else {
-			origin_clear(&o);
-		}
-		name_row_clear(&row);
-		if (r == 0)
-			r = tree_lookup(res->to, e, *name, &next);
-		entry_free(e);
-		e = next;
-	}
-	return r;
-}
 
 static void delete_clash(struct resolver *res, const char *path, enum conflict_kind kind, const struct origin *base,
 			 struct resolution *out)

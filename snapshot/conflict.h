@@ -17,6 +17,7 @@
  */
 
 #include "snapshot/change.h"
+#include "snapshot/text_merge.h"
 
 enum conflict_kind {
 	CONFLICT_CONTENT, /* both sides changed it */
@@ -52,6 +53,8 @@ struct resolution {
 	uint32_t set;           /* enum step_set of snapshot/journal.h */
 	struct attr attr;
 	GBytes *xattrs;
+	GBytes *merged;         /* the text to write instead of the sandbox's */
+	bool clean;             /* without markers */
 	int64_t seen;           /* when the sandbox first recorded it (or the directory it vanished with), 0 = never */
 };
 void resolution_clear(struct resolution *r);
@@ -61,6 +64,7 @@ struct resolver {
 	struct lower *lower;
 	struct tree *to;
 	int64_t epoch;
+	enum text_merge merge;
 	GPtrArray *conflicts; /* struct conflict; conflicting paths are added, and resolve to RESOLVE_NOTHING */
 	GHashTable *known;    /* of fingerprints that our own commits left behind; made when needed */
 	int commits;          /* directory of commits */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "snapshot/content_private.h"
+#include "snapshot/origin_base.h"
 #include "snapshot/store_private.h"
 
 /*
@@ -93,9 +94,11 @@ static int object_from_lower(struct content *c, int fd, struct origin *o, const 
 
 int content_from_lower(struct store *s, struct lower *lower, struct origin *o, uint64_t keep, struct content **ret)
 {
-	uint64_t size = MIN(keep, o->print.attr.size);
+	uint64_t whole = o->print.attr.size, size = MIN(keep, whole);
 	bool copy = size <= MAX(content_limits.copy_max, content_limits.inline_max);
-	g_autofree char *bytes = copy ? g_malloc(MAX(size, 1)) : NULL;
+	/* Also what a truncation does not need: as the base of a merge, and to tell later whether the file has changed. */
+	uint64_t seen = whole <= ORIGIN_BASE_MAX ? whole : size;
+	g_autofree char *bytes = copy ? g_malloc(MAX(seen, 1)) : NULL;
 	g_autoptr(content_t) c = NULL;
 	int fd = lower_open_file(lower, o->path, O_RDONLY), r;
 
@@ -103,15 +106,17 @@ int content_from_lower(struct store *s, struct lower *lower, struct origin *o, u
 		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -EXDEV ? -ESTALE : fd;
 	r = content_print_check(fd, o);
 	if (r == 0 && copy)
-		r = read_full(fd, bytes, size, 0);
+		r = read_full(fd, bytes, seen, 0);
 	if (r == 0 && copy)
 		r = content_print_check(fd, o);
-	if (r == 0 && copy && size == o->print.attr.size) {
-		hash_bytes(bytes, size, o->sha256);
+	if (r == 0 && copy && seen == whole) {
+		hash_bytes(bytes, seen, o->sha256);
 		o->has_sha256 = true;
 	}
 	if (r == 0)
 		r = origin_record(s, o);
+	if (r == 0 && copy && seen == whole)
+		r = origin_base_keep(s, o->id, bytes, seen);
 	if (r == 0 && size <= content_limits.inline_max) {
 		r = content_insert(s, lower, CONTENT_INLINE, bytes, size, &c);
 	} else if (r == 0) {

@@ -441,7 +441,7 @@ int commit_open(int commits, const char *id, int *ret_fd)
 	return 0;
 }
 
-static int remove_tree(int dirfd, const char *name)
+int remove_tree(int dirfd, const char *name)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct dirent *d;

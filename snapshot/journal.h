@@ -107,6 +107,8 @@ int commit_open(int commits, const char *id, int *ret_fd);
 /* commit_drop() - removes the directory and all in it; commit_drop_files() only files/. */
 int commit_drop(int commits, const char *id);
 int commit_drop_files(int dirfd);
+/* remove_tree() - a directory and all below it; 0 when there is none. Follows nothing. */
+int remove_tree(int dirfd, const char *name);
 int fsync_dir(int dirfd);
 
 /*

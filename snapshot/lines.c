@@ -123,3 +123,31 @@ int lines_binary(GBytes *before, GBytes *after, lines_binary_fn fn, void *user, 
 
 	return run(&job, before, after, GIT_DIFF_FORCE_BINARY | GIT_DIFF_SHOW_BINARY, NULL, NULL, error);
 }
+
+static git_merge_file_input merge_input(GBytes *bytes)
+{
+	git_merge_file_input in = GIT_MERGE_FILE_INPUT_INIT;
+	gsize size;
+	const char *data = g_bytes_get_data(bytes, &size);
+
+	in.ptr = data ? data : "";
+	in.size = size;
+	return in;
+}
+
+int lines_merge(GBytes *base, GBytes *ours, GBytes *theirs, const char *our_name, const char *their_name, bool *ret_clean, GBytes **ret)
+{
+	const git_merge_file_input a = merge_input(base), b = merge_input(ours), c = merge_input(theirs);
+	git_merge_file_options options = GIT_MERGE_FILE_OPTIONS_INIT;
+	git_merge_file_result result = { 0 };
+
+	lines_init();
+	options.our_label = our_name;
+	options.their_label = their_name;
+	if (git_merge_file(&result, &a, &b, &c, &options) < 0)
+		return -EIO;
+	*ret_clean = result.automergeable;
+	*ret = g_bytes_new(result.ptr, result.len);
+	git_merge_file_result_free(&result);
+	return 0;
+}

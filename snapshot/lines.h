@@ -17,6 +17,12 @@ typedef void (*lines_write)(const char *data, size_t size, void *user);
 int lines_hunks(GBytes *before, GBytes *after, lines_write write, void *user, GError **error);
 int lines_count(GBytes *before, GBytes *after, uint64_t *ret_added, uint64_t *ret_removed, GError **error);
 
+/*
+ * lines_merge() - three texts as one. Where both sides changed the same lines, @ret_clean is false and both versions are there, between
+ * markers with @our_name and @their_name. 0, or -EIO.
+ */
+int lines_merge(GBytes *base, GBytes *ours, GBytes *theirs, const char *our_name, const char *their_name, bool *ret_clean, GBytes **ret);
+
 /* One direction of a binary difference: what git names "literal" or "delta", compressed by zlib. */
 struct lines_binary {
 	bool delta;

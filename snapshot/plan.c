@@ -27,6 +27,7 @@ struct staging {
 	uint32_t set;
 	struct attr attr;
 	GBytes *xattrs;
+	GBytes *bytes; /* a merged text */
 };
 
 struct plan {
@@ -55,6 +56,7 @@ static void staging_free(gpointer data)
 	struct staging *s = data;
 
 	g_clear_pointer(&s->xattrs, g_bytes_unref);
+	g_clear_pointer(&s->bytes, g_bytes_unref);
 	g_free(s);
 }
 
@@ -66,7 +68,7 @@ struct plan *plan_new(const struct apply_job *job, int commits, struct notes *no
 	p->notes = notes;
 	p->files = -1;
 	p->conflicts = g_ptr_array_new_with_free_func((GDestroyNotify)conflict_free);
-	p->resolver = (struct resolver){ .store = job->store, .lower = job->lower, .to = job->to, .epoch = job->epoch,
+	p->resolver = (struct resolver){ .store = job->store, .lower = job->lower, .to = job->to, .epoch = job->epoch, .merge = job->merge,
 					 .conflicts = p->conflicts, .commits = commits };
 	p->changes = g_ptr_array_new();
 	p->after = g_hash_table_new(g_str_hash, g_str_equal);
@@ -158,7 +160,7 @@ static int mount_of(struct plan *p, const char *path, uint64_t ret[2])
 	r = place_open(lower_root_fd(p->job->lower), path, &at);
 	if (r == 0)
 		r = place_mount(at.dirfd, ret);
-	else if (*dir && (r == -ENOENT || r == -ENOTDIR))
+	else if (*dir && (r == -ENOENT || r == -ENOTDIR || r == -ELOOP))
 		r = mount_of(p, dir, ret);
 	if (r == 0)
 		g_hash_table_insert(p->mounts, g_steal_pointer(&dir), g_memdup2(ret, sizeof(uint64_t[2])));
@@ -203,7 +205,8 @@ static void stage_later(struct plan *p, struct step *s, struct entry *e, const s
 	struct staging *staging = g_new0(struct staging, 1);
 
 	*staging = (struct staging){ .step = s, .entry = e, .set = res->set, .attr = res->attr,
-				     .xattrs = res->xattrs ? g_bytes_ref(res->xattrs) : NULL };
+				     .xattrs = res->xattrs ? g_bytes_ref(res->xattrs) : NULL,
+				     .bytes = res->merged ? g_bytes_ref(res->merged) : NULL };
 	g_ptr_array_add(p->staging, staging);
 }
 
@@ -352,7 +355,7 @@ static bool put_link(struct plan *p, const struct change *c, const struct resolu
 	struct fingerprint now;
 	struct step *s;
 
-	if (res->now.attr.mode || !after->ino || !after->lower || after->attr.nlink < 2 || !shows_lower(after, after->lower) ||
+	if (res->now.attr.mode || !after->ino || !after->lower || !shows_lower(after, after->lower) ||
 	    strcmp(after->lower, c->path) == 0 || g_hash_table_contains(p->gone, after->lower) ||
 	    !same_mount(p, c->path, after->lower))
 		return false;
@@ -437,6 +440,9 @@ static int plan_after(struct plan *p, const struct change *c)
 	r = resolve_after(&p->resolver, c, parent_new, &res);
 	if (r < 0)
 		return r;
+	if (res.merged)
+		notes_add(p->notes, res.clean ? "merged with what the workspace changed" :
+						"merged with conflict markers, which are to be resolved", c->path);
 	if (res.action != RESOLVE_NOTHING)
 		p->written++;
 	switch (res.action) {
@@ -666,7 +672,7 @@ static void number_steps(struct plan *p)
 
 static bool attr_equal(const struct staging *a, const struct staging *b)
 {
-	return a->attr.mode == b->attr.mode && a->attr.uid == b->attr.uid && a->attr.gid == b->attr.gid &&
+	return !a->bytes && !b->bytes && a->attr.mode == b->attr.mode && a->attr.uid == b->attr.uid && a->attr.gid == b->attr.gid &&
 	       a->attr.mtime == b->attr.mtime && xattrs_equal(a->xattrs, b->xattrs);
 }
 
@@ -690,7 +696,8 @@ static bool stage_link(struct plan *p, GHashTable *inodes, struct staging *s)
 
 static int stage_one(struct plan *p, struct staging *s)
 {
-	struct stage_attr attr = { .set = s->set, .attr = s->attr, .xattrs = s->xattrs, .path = s->step->path, .notes = p->notes };
+	struct stage_attr attr = { .set = s->set, .attr = s->attr, .xattrs = s->xattrs, .bytes = s->bytes,
+				   .path = s->step->path, .notes = p->notes };
 	const char *lower = s->entry->content == 0 && !S_ISDIR(s->entry->attr.mode) ? s->entry->lower : NULL;
 	struct fingerprint before = { 0 }, after = { 0 };
 	char name[16];

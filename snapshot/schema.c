@@ -43,6 +43,8 @@ static const struct {
 	  "CREATE TABLE snapshot ("
 	  "  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, epoch INTEGER NOT NULL, time INTEGER NOT NULL);"
 	  "INSERT INTO setting VALUES ('epoch', '1');" },
+	{ "the text of a changed workspace file, as the base of a merge",
+	  "CREATE TABLE base (origin INTEGER PRIMARY KEY, data BLOB NOT NULL);" },
 };
 
 static int schema_version(struct db *db, int64_t *ret)

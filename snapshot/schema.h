@@ -5,7 +5,7 @@
 
 #include "snapshot/db.h"
 
-#define SCHEMA_VERSION 1
+#define SCHEMA_VERSION 2
 
 /* schema_upgrade() - creates or migrates, in one transaction. -EPROTO for a database of a newer version. */
 int schema_upgrade(struct db *db);

@@ -362,6 +362,19 @@ static int stage_file(struct tree *t, const struct entry *e, int dirfd, const ch
 	return r;
 }
 
+static int stage_bytes(GBytes *bytes, int dirfd, const char *name)
+{
+	gsize size;
+	const char *data = g_bytes_get_data(bytes, &size);
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), r;
+
+	if (fd < 0)
+		return -errno;
+	r = size ? write_at(fd, data, size, 0) : 0;
+	close(fd);
+	return r;
+}
+
 static int stage_symlink(struct tree *t, const struct entry *e, int dirfd, const char *name)
 {
 	g_autofree char *target = NULL;
@@ -383,7 +396,7 @@ int stage_entry(struct tree *t, const struct entry *e, int dirfd, const char *na
 
 	switch (e->attr.mode & S_IFMT) {
 	case S_IFREG:
-		r = stage_file(t, e, dirfd, name);
+		r = attr->bytes ? stage_bytes(attr->bytes, dirfd, name) : stage_file(t, e, dirfd, name);
 		break;
 	case S_IFLNK:
 		r = stage_symlink(t, e, dirfd, name);

@@ -23,6 +23,7 @@ struct stage_attr {
 	uint32_t set;      /* enum step_set of snapshot/journal.h */
 	struct attr attr;
 	GBytes *xattrs;    /* the whole set: others are removed; borrowed */
+	GBytes *bytes;     /* of a file, instead of the entry's; borrowed, NULL = the entry's */
 	const char *path;  /* for the notes: borrowed */
 	struct notes *notes;
 };

@@ -361,7 +361,7 @@ int step_expect(struct stepper *st, const struct step *s)
 	int r = place_stat(st->root, s->kind == STEP_MOVE || s->kind == STEP_LINK ? s->from : s->path, &now);
 
 	if (r == -ENOENT || r == -ENOTDIR) /* in a directory that the commit makes */
-		return is_absent(&s->before) ? 0 : -ESTALE;
+		return is_absent(&s->before) || s->kind == STEP_ATTR ? 0 : -ESTALE;
 	if (r < 0)
 		return r == -ELOOP ? -ESTALE : r;
 	/* Of what the commit makes or moves there first. */

@@ -718,6 +718,24 @@ int store_name_drop(struct store *s, uint64_t parent, const char *name)
 	return r < 0 ? r : name_close(s, parent, name);
 }
 
+int store_names_drop(struct store *s, uint64_t parent)
+{
+	struct db_query *q = db_query(s->db, "DELETE FROM name WHERE parent = ? AND died = ? AND born = ?");
+	int r;
+
+	db_bind_int(q, 0, parent);
+	db_bind_int(q, 1, EPOCH_LIVE);
+	db_bind_int(q, 2, s->epoch);
+	r = db_run(q);
+	if (r < 0)
+		return r;
+	q = db_query(s->db, "UPDATE name SET died = ?1 WHERE parent = ?2 AND died = ?3");
+	db_bind_int(q, 0, s->epoch);
+	db_bind_int(q, 1, parent);
+	db_bind_int(q, 2, EPOCH_LIVE);
+	return db_run(q);
+}
+
 #define JOINED_COLUMNS                                                                                                    \
 	"n.name, n.born, n.ino, n.covers, n.parent, m.ino, m.born, m.flags, m.mode, m.uid, m.gid, m.nlink, m.rdev, m.size, m.atime, " \
 	"m.mtime, m.ctime, m.content, m.origin, m.target, m.xattrs"

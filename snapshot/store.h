@@ -160,6 +160,7 @@ int store_node_drop(struct store *s, uint64_t ino);
 int store_name_get(struct store *s, int64_t epoch, uint64_t parent, const char *name, struct name_row *ret);
 int store_name_put(struct store *s, struct name_row *n);
 int store_name_drop(struct store *s, uint64_t parent, const char *name);
+int store_names_drop(struct store *s, uint64_t parent); /* all of a directory */
 /* store_names() - all names of a directory, whiteouts too, with their nodes (node->ino == 0 for a whiteout), sorted by name. */
 typedef int (*store_names_fn)(const struct name_row *name, const struct node_row *node, void *user);
 int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user);

@@ -144,7 +144,8 @@ void attached_close(struct attached *a)
 
 /* Commits */
 
-static bool settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error)
+/* @operation: "settle" or "unsettle". */
+static bool settle(struct attached *a, const char *operation, int64_t epoch, const GPtrArray *paths, GError **error)
 {
 	g_autoptr(GVariant) answer = NULL;
 	GVariantBuilder b;
@@ -152,7 +153,7 @@ static bool settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GE
 	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
 	for (unsigned i = 0; i < paths->len; i++)
 		g_variant_builder_add(&b, "^ay", paths->pdata[i]);
-	answer = call(a, "settle",
+	answer = call(a, operation,
 		      g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)),
 		      error);
 	return answer != NULL;
@@ -160,9 +161,8 @@ static bool settle(struct attached *a, int64_t epoch, const GPtrArray *paths, GE
 
 bool attached_finish(struct attached *a, const struct apply_result *result, GError **error)
 {
-	/* What was taken back again is still pending in the view. */
-	if (!result->undone && result->paths && result->paths->len > 0 &&
-	    !settle(a, result->epoch, result->paths, error))
+	if (result->paths && result->paths->len > 0 &&
+	    !settle(a, result->undone ? "unsettle" : "settle", result->epoch, result->paths, error))
 		return false;
 	return !result->id || apply_finish(a->store, result->id, error) >= 0;
 }
@@ -272,7 +272,8 @@ static bool shows(struct attached *a, const char *path, bool is_dir)
 
 	if (action == ACTION_SCRATCH)
 		return a->with_scratch;
-	return action < ACTION_DENY || (is_dir && policy_may_open_below(a->policy, m, path));
+	/* What is masked in the view is not to be read in a diff either. */
+	return action < ACTION_MASK || (is_dir && policy_may_open_below(a->policy, m, path));
 }
 
 bool attached_shows(const char *path, const char *lower_path, bool is_dir, void *user)

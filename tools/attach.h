@@ -65,7 +65,10 @@ bool attached_recover(struct attached *a, GError **error);
 bool attached_pin(struct attached *a, int64_t *ret_epoch, GError **error);
 /* attached_epoch() - of the snapshot @name; EXIT_NOT_FOUND lists those that exist. */
 bool attached_epoch(struct attached *a, const char *name, int64_t *ret_epoch, GError **error);
-/* attached_finish() - the view takes over from the workspace what a commit has written, and the commit ends. */
+/*
+ * attached_finish() - the view takes over from the workspace what a commit has written, and the commit ends; what an
+ * undo has taken back is pending in the view again.
+ */
 bool attached_finish(struct attached *a, const struct apply_result *result, GError **error);
 
 /* attached_has_lower() - false with the reason as @error: for what was opened with ATTACH_READ. */

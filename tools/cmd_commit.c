@@ -6,8 +6,11 @@
 #include "tools/attach.h"
 #include "tools/change_text.h"
 #include "tools/command.h"
+#include "tools/commit_git.h"
+#include "tools/commit_undo.h"
 #include "tools/confirm.h"
 #include "tools/exit.h"
+#include "tools/gating.h"
 #include "tools/output.h"
 #include "tools/path_args.h"
 #include "tools/sandbox.h"
@@ -15,8 +18,8 @@
 #define SUMMARY_LINES 40
 
 struct commit {
-	gboolean dry_run, yes, reviewed;
-	char *expect;
+	gboolean dry_run, yes, reviewed, undo, merge, markers;
+	char *expect, *reason;
 	bool json;
 	struct attached *attached;
 	struct tree *from, *to;
@@ -24,19 +27,24 @@ struct commit {
 	char **paths;
 	GPtrArray *changes;
 	char *digest;
+	struct gate_result *gate;
 	struct apply_result result;
+	struct commit_git git;
 };
 typedef struct commit commit_t; /* for g_auto() only */
 
 static void commit_clear(struct commit *c)
 {
+	commit_git_clear(&c->git);
 	apply_result_clear(&c->result);
+	g_clear_pointer(&c->gate, gate_result_free);
 	g_clear_pointer(&c->changes, g_ptr_array_unref);
 	g_clear_pointer(&c->from, tree_close);
 	g_clear_pointer(&c->to, tree_close);
 	g_clear_pointer(&c->attached, attached_close);
 	g_clear_pointer(&c->paths, g_strfreev);
 	g_free(c->expect);
+	g_free(c->reason);
 	g_free(c->digest);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_t, commit_clear)
@@ -69,6 +77,15 @@ static bool check_digest(const struct commit *c, GError **error)
 	return false;
 }
 
+/* What is gated is the pinned state, which is what is written. */
+static bool pass_gate(struct commit *c, GError **error)
+{
+	const struct gating gating = { .reason = c->reason };
+
+	return gating_run(c->attached, c->from, c->to, c->changes, &gating, &c->gate, error) &&
+	       (c->dry_run || gating_check(c->gate, c->reviewed, error));
+}
+
 static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GError **error)
 {
 	const struct conflict *first = conflicts->pdata[0];
@@ -78,8 +95,8 @@ static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GErro
 	else
 		conflicts_print(conflicts);
 	tool_error(error, EXIT_CONFLICT, first->path,
-		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, or "
-		   "roll these back",
+		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, roll "
+		   "these back, or have texts merged with --merge",
 		   conflicts->len);
 }
 
@@ -91,6 +108,7 @@ static struct apply_job job_of(const struct commit *c)
 		.to = c->to,
 		.epoch = c->epoch,
 		.changes = c->changes,
+		.merge = c->markers ? TEXT_MERGE_MARKERS : c->merge ? TEXT_MERGE_CLEAN : TEXT_MERGE_NONE,
 	};
 }
 
@@ -144,6 +162,7 @@ static void print_result(const struct commit *c)
 
 static void print_json(const struct commit *c)
 {
+	GPtrArray *notes = c->git.branch ? c->git.result.notes : c->result.notes;
 	const char *none[] = { NULL };
 	GVariantBuilder b;
 
@@ -154,14 +173,40 @@ static void print_json(const struct commit *c)
 	json_add_bool(&b, "dry_run", c->dry_run);
 	json_add_string(&b, "id", c->result.id);
 	json_add_string(&b, "digest", c->digest);
+	json_add_string(&b, "gate", c->gate ? gate_level_name(c->gate->verdict) : NULL);
+	if (c->git.branch) {
+		json_add_string(&b, "git_branch", c->git.result.ref);
+		json_add_string(&b, "git_commit", c->git.result.id);
+	}
 	json_add_int(&b, "written", (int64_t)c->result.written);
 	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
 	json_add(&b, "changes", changes_json(c->changes));
 	json_add(&b, "summary", changes_summary_json(c->changes));
 	json_add(&b, "notes",
-		 c->result.notes ? g_variant_new_strv((const char *const *)c->result.notes->pdata, c->result.notes->len)
-				 : g_variant_new_strv(none, 0));
+		 notes ? g_variant_new_strv((const char *const *)notes->pdata, notes->len) : g_variant_new_strv(none, 0));
 	json_print(stdout, g_variant_builder_end(&b));
+}
+
+/* The changes go to git, the workspace stays as it is: so there can be no conflict with it. */
+static bool to_git(struct commit *c, GError **error)
+{
+	if (c->git.patch && c->dry_run) {
+		output_note("nothing was written (--dry-run)");
+		return true;
+	}
+	if (c->git.patch)
+		return commit_git_write_patch(&c->git, c->from, c->to, c->changes, error);
+	if (!c->json)
+		print_summary(c);
+	if (!c->dry_run && !confirm("Make this git commit?", c->yes, error))
+		return false;
+	if (!commit_git_make(&c->git, c->attached, c->from, c->to, c->changes, c->dry_run, error))
+		return false;
+	if (c->dry_run)
+		print_result(c);
+	else if (!c->json)
+		commit_git_print(&c->git);
+	return true;
 }
 
 static bool do_commit(struct commit *c, GError **error)
@@ -173,6 +218,10 @@ static bool do_commit(struct commit *c, GError **error)
 			printf("%s: nothing to commit\n", c->attached->sandbox->name);
 		return true;
 	}
+	if (!pass_gate(c, error))
+		return false;
+	if (c->git.branch || c->git.patch)
+		return to_git(c, error);
 	if (!check_conflicts(c, error))
 		return false;
 	if (!c->json)
@@ -181,7 +230,29 @@ static bool do_commit(struct commit *c, GError **error)
 		return false;
 	if (!c->json)
 		print_result(c);
-	return true;
+	/* A dry run shows the rest first. */
+	return !c->dry_run || gating_check(c->gate, c->reviewed, error);
+}
+
+static bool run_undo(const struct commit *c, struct invocation *inv, GError **error)
+{
+	struct commit_undo u = { .dry_run = c->dry_run, .yes = c->yes, .json = c->json };
+
+	if (inv->paths || c->expect || c->git.branch || c->git.patch) {
+		tool_error(error, EXIT_USAGE, NULL, "--undo takes back a whole commit: it goes with -n, -y and --json only");
+		return false;
+	}
+	return commit_undo_parse(inv->args, &u, error) && commit_undo_run(&u, error);
+}
+
+static bool check_arguments(const struct commit *c, struct invocation *inv, GError **error)
+{
+	if (!c->undo && inv->args->len > 1) {
+		tool_error(error, EXIT_USAGE, NULL, "unexpected argument '%s': paths come after -- (see --help)",
+			   command_arg(inv, 1));
+		return false;
+	}
+	return commit_git_check(&c->git, error);
 }
 
 int cmd_commit(struct invocation *inv, GError **error)
@@ -194,17 +265,30 @@ int cmd_commit(struct invocation *inv, GError **error)
 		{ "expect", 0, 0, G_OPTION_ARG_FILENAME, &c.expect,
 		  "Commit only if the changes have this digest (see sbxfs diff)", "DIGEST" },
 		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
-		  "A human has reviewed the changes; there is no gate yet that would ask for it, so it changes nothing",
-		  NULL },
+		  "A human has reviewed the changes, where the gate wants that", NULL },
+		{ "reason", 0, 0, G_OPTION_ARG_STRING, &c.reason, "Why missing or failing tests are all right", "TEXT" },
+		{ "merge", 0, 0, G_OPTION_ARG_NONE, &c.merge,
+		  "Merge texts that were changed on both sides, where the changes do not touch each other", NULL },
+		{ "merge=markers", 0, 0, G_OPTION_ARG_NONE, &c.markers,
+		  "Merge them all, with conflict markers where the changes do", NULL },
+		{ "git", 0, 0, G_OPTION_ARG_STRING, &c.git.branch,
+		  "Make a git commit on this branch instead of writing into the workspace", "BRANCH" },
+		{ "message", 'm', 0, G_OPTION_ARG_STRING, &c.git.message, "With --git: the message", "MESSAGE" },
+		{ "author", 0, 0, G_OPTION_ARG_STRING, &c.git.author, "With --git: 'Name <address>'", "AUTHOR" },
+		{ "signoff", 's', 0, G_OPTION_ARG_NONE, &c.git.sign_off, "With --git: add a Signed-off-by line", NULL },
+		{ "patch", 0, 0, G_OPTION_ARG_FILENAME, &c.git.patch,
+		  "Write a patch to this file (- for standard output) instead of into the workspace", "FILE" },
+		{ "undo", 0, 0, G_OPTION_ARG_NONE, &c.undo,
+		  "Put the workspace back to what it was before the last commit, or the one with the number ID", NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {
-		.arguments = "[TARGET] [-- PATH...]",
-		.description = "Writes the changes of the view into the workspace, all or nothing, also when it is "
-			       "interrupted. What changed in the workspace meanwhile is a conflict: nothing is "
+		.arguments = "[TARGET] [--undo [ID]] [-- PATH...]",
+		.description = "Runs the gate, and writes the changes of the view into the workspace, all or nothing, "
+			       "also when it is interrupted. What changed in the workspace meanwhile is a conflict: nothing is "
 			       "written then. With -- PATH only those paths; the rest stays pending.",
 		.options = options,
-		.max_args = 1,
+		.max_args = 2,
 		.paths = true,
 		.json = true,
 	};
@@ -212,7 +296,11 @@ int cmd_commit(struct invocation *inv, GError **error)
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;
 	c.json = inv->json;
-	if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
+	if (!check_arguments(&c, inv, error))
+		return EXIT_DONE;
+	if (c.undo)
+		run_undo(&c, inv, error);
+	else if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
 		print_json(&c);
 	return EXIT_DONE;
 }

@@ -181,7 +181,8 @@ static void print_verification(const struct log *l, const struct audit_verificat
 		if (v->fault)
 			printf("%s: the audit was tampered with: %s\n", l->sandbox->name, v->fault);
 		else
-			printf("%s: %" PRIu64 " records, %" PRId64 " to %" PRId64 ", none changed, missing or moved; head %s\n",
+			printf("%s: %" PRIu64 " records, %" PRId64 " to %" PRId64
+			       ", none changed, missing or moved; head %s\n",
 			       l->sandbox->name, v->records, v->checkpoint.first, v->checkpoint.last, head->str);
 		return;
 	}
@@ -239,9 +240,10 @@ int cmd_log(struct invocation *inv, GError **error)
 	};
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET]",
-		.description = "Shows the audit of a sandbox: every change, every refusal, the first read of each file, "
-			       "snapshots, rollbacks, commits and mounts; when, by which process, and by which rule. "
-			       "With --json a line for each.",
+		.description =
+			"Shows the audit of a sandbox: every change, every refusal, the first read of each file, "
+			"snapshots, rollbacks, commits and mounts; when, by which process, and by which rule. "
+			"With --json a line for each.",
 		.options = options,
 		.max_args = 1,
 		.json = true,

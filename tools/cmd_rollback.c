@@ -20,7 +20,7 @@
 struct rollback {
 	char *to_name; /* NULL = the start */
 	int64_t to;    /* epoch; 0 = the start */
-	gboolean dry_run, yes;
+	gboolean dry_run, yes, scratch;
 	bool json;
 	struct attached *attached;
 	char **paths;
@@ -40,7 +40,7 @@ static void rollback_clear(struct rollback *r)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(rollback_t, rollback_clear)
 
-/* What will happen: new files are deletions here. With scratch paths, which a rollback takes back as well. */
+/* What will happen: new files are deletions here. Scratch paths stay, unless they are asked for or named. */
 static bool find_changes(struct rollback *r, GError **error)
 {
 	struct attached *a = r->attached;
@@ -54,7 +54,7 @@ static bool find_changes(struct rollback *r, GError **error)
 		return false;
 	from = tree_open(a->store, a->lower, now);
 	to = tree_open(a->store, a->lower, r->to_name ? r->to : TREE_LOWER);
-	a->with_scratch = true;
+	a->with_scratch = r->scratch || (r->paths && *r->paths);
 	return attached_check_paths(from, to, r->paths, error) &&
 	       attached_changes(a, from, to, r->paths, true, &r->changes, error);
 }
@@ -123,6 +123,7 @@ static bool roll_back(struct rollback *r, GError **error)
 	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
 	g_variant_builder_add(&b, "{sv}", "to", g_variant_new_int64(r->to));
 	g_variant_builder_add(&b, "{sv}", "name", g_variant_new_string(r->undo));
+	g_variant_builder_add(&b, "{sv}", "scratch", g_variant_new_boolean(r->scratch));
 	if (r->paths)
 		g_variant_builder_add(&b, "{sv}", "paths", paths_to_roll_back(r));
 	arguments = g_variant_ref_sink(g_variant_builder_end(&b));
@@ -194,6 +195,7 @@ int cmd_rollback(struct invocation *inv, GError **error)
 		  "SNAPSHOT" },
 		{ "dry-run", 'n', 0, G_OPTION_ARG_NONE, &r.dry_run, "Only show what would be taken back", NULL },
 		{ "yes", 'y', 0, G_OPTION_ARG_NONE, &r.yes, "Do not ask", NULL },
+		{ "scratch", 0, 0, G_OPTION_ARG_NONE, &r.scratch, "Take back what the rules call scratch, too", NULL },
 		{ NULL },
 	};
 	const struct command_syntax syntax = {

@@ -9,6 +9,7 @@
 #include "fs/control.h"
 #include "fs/mount.h"
 #include "rules/policy_error.h"
+#include "snapshot/git_commit.h"
 #include "snapshot/store.h"
 #include "tools/output.h"
 
@@ -187,6 +188,22 @@ static enum exit_code code_of_file(int code)
 	}
 }
 
+static enum exit_code code_of_git(int code)
+{
+	switch (code) {
+	case GIT_COMMIT_ERROR_REPOSITORY:
+		return EXIT_NOT_FOUND;
+	case GIT_COMMIT_ERROR_REQUEST:
+		return EXIT_USAGE;
+	case GIT_COMMIT_ERROR_BRANCH:
+		return EXIT_BUSY;
+	case GIT_COMMIT_ERROR_FILTER:
+		return EXIT_PLATFORM;
+	default:
+		return EXIT_INTERNAL;
+	}
+}
+
 enum exit_code exit_code_of(const GError *error)
 {
 	if (error->domain == TOOL_ERROR)
@@ -197,6 +214,8 @@ enum exit_code exit_code_of(const GError *error)
 		return EXIT_POLICY;
 	if (error->domain == STORE_ERROR)
 		return code_of_store(error->code);
+	if (error->domain == GIT_COMMIT_ERROR)
+		return code_of_git(error->code);
 	if (error->domain == CONTROL_ERROR)
 		return code_of_control(error->code);
 	if (error->domain == MOUNT_ERROR)

@@ -540,6 +540,18 @@ static bool check(struct plan *p, GError **error)
 	       choose_mountpoint(p, error) && choose_policy(p, error) && check_platform(error);
 }
 
+char *mounting_name(const struct mount_request *request, GError **error)
+{
+	g_auto(plan_t) p = { .request = request };
+
+	if (request->name)
+		return g_strdup(request->name);
+	p.state = paths_state_dir(error);
+	if (!p.state || !resolve_workspace(&p, error) || !use_default_name(&p, error))
+		return NULL;
+	return g_steal_pointer(&p.what.name);
+}
+
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error)
 {
 	g_auto(plan_t) p = { .request = request };

@@ -40,3 +40,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(mounted_t, mounted_clear)
  */
 typedef void (*mounting_announce)(const struct mounted *m, void *user);
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error);
+
+/* mounting_name() - the name of the sandbox that mounting_run() would make or resume. Caller frees. */
+char *mounting_name(const struct mount_request *request, GError **error);

@@ -164,7 +164,7 @@ def test_what_the_tools_do_is_recorded(t):
     t.sbxfs('snapshot', 'delete', 'named', t.name)
     write(t.m('d/g'), 'new')
     t.rollback(paths=['f'])
-    t.commit()
+    t.commit('--reviewed')
     t.umount()
     t.rollback()  # by the command itself: nobody serves the view
     records = [r for r in log(t) if r['kind'] not in ('change', 'read')]

@@ -98,7 +98,7 @@ def test_positions_stay_valid_under_deletion(t):
     directory.close()
 
 
-@case(plain=True, modes=('fresh',), timeout=600)
+@case(plain=True, modes=('fresh',), remount=False, timeout=600)
 def test_a_directory_of_100000_entries(t):
     os.mkdir(t.w('d'))
     for number in range(100_000):

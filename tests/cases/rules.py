@@ -507,7 +507,8 @@ def test_the_default_policy(t):
         fails(REFUSED, os.truncate, t.m(name), 0)  # a missing w bit comes first
     eq(read(t.m('.env.example')), b'e', 'a template')
     append(t.m('src/f.c'), '+')
-    for name in ('.env', 'src/.env', 'src/deep-secret', 'src/x.key'):
+    fails(DENIED + ('EEXIST',), create, t.m('.env'))
+    for name in ('src/.env', 'src/deep-secret', 'src/x.key'):
         denied(create, t.m(name))
     sweep(t)
     t.umount()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * bench-audit [DIR] - what a record costs on the path of a request: the median of 50 rounds of 1,000, in us, and how long the thread takes to move them
+ * bench-audit [DIR] - what a record costs on the path of a request: the median of 50 rounds of 1,000, in us, and how
+ * long the thread takes to move them
  */
 
 #include <stdio.h>
@@ -24,9 +25,15 @@ static double round_of(struct audit_writer *w, void (*one)(struct audit_writer *
 	gint64 start = g_get_monotonic_time();
 
 	for (int i = 0; i < RECORDS; i++) {
-		struct audit_record r = { .kind = AUDIT_CHANGE, .operation = "write", .program = "tar", .path = "src/some/directory/with/a/file.c",
-					  .verdict = "write", .rule = "/etc/sbxfs/base.ini:12: write = ** (profile workspace-edit-no-net, user)",
-					  .pid = 4711 };
+		struct audit_record r = {
+			.kind = AUDIT_CHANGE,
+			.operation = "write",
+			.program = "tar",
+			.path = "src/some/directory/with/a/file.c",
+			.verdict = "write",
+			.rule = "/etc/sbxfs/base.ini:12: write = ** (profile workspace-edit-no-net, user)",
+			.pid = 4711
+		};
 
 		one(w, &r);
 	}
@@ -40,7 +47,8 @@ static void change(struct audit_writer *w, struct audit_record *r)
 	audit_writer_settle(w, 0);
 }
 
-static void measure(struct audit_writer *w, const char *name, void (*one)(struct audit_writer *w, struct audit_record *r))
+static void measure(struct audit_writer *w, const char *name,
+		    void (*one)(struct audit_writer *w, struct audit_record *r))
 {
 	double us[ROUNDS];
 	gint64 moving = 0;
@@ -54,7 +62,8 @@ static void measure(struct audit_writer *w, const char *name, void (*one)(struct
 		moving += g_get_monotonic_time() - start;
 	}
 	qsort(us, ROUNDS, sizeof(us[0]), compare);
-	printf("%-7s %.2f us a record, best %.2f, then %.2f us to move it\n", name, us[ROUNDS / 2], us[0], (double)moving / ROUNDS / RECORDS);
+	printf("%-7s %.2f us a record, best %.2f, then %.2f us to move it\n", name, us[ROUNDS / 2], us[0],
+	       (double)moving / ROUNDS / RECORDS);
 }
 
 int main(int argc, char **argv)

@@ -747,6 +747,17 @@ static void test_commit_again_after_a_race(void **state)
 
 /* Undo */
 
+static void test_moved_and_changed_into_a_new_directory(void **state)
+{
+	struct layered *l = *state;
+
+	host_text(l, "f", "f\n");
+	view_mkdir(l, "new");
+	view_rename(l, "f", "new/f");
+	view_chmod(l, "new/f", 0700);
+	commit_ok(l, NULL);
+}
+
 static void test_undo_is_the_start(void **state)
 {
 	struct layered *l = *state;
@@ -983,6 +994,7 @@ int main(void)
 		cmocka_unit_test(test_race_in_the_last_moment),
 		TEST(test_race_before_journal),
 		TEST(test_commit_again_after_a_race),
+		TEST(test_moved_and_changed_into_a_new_directory),
 		TEST(test_undo_is_the_start),
 		TEST(test_undo_refuses_changed_files),
 		TEST(test_one_at_a_time),

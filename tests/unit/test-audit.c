@@ -43,8 +43,14 @@ static int teardown(void **state)
 
 static struct audit_record change(const char *operation, const char *path)
 {
-	return (struct audit_record){ .kind = AUDIT_CHANGE, .operation = operation, .program = "test", .path = path, .verdict = "write",
-				      .rule = "p.ini:3: write = **", .pid = 42, .uid = 7 };
+	return (struct audit_record){ .kind = AUDIT_CHANGE,
+				      .operation = operation,
+				      .program = "test",
+				      .path = path,
+				      .verdict = "write",
+				      .rule = "p.ini:3: write = **",
+				      .pid = 42,
+				      .uid = 7 };
 }
 
 static void put(struct audit_writer *w, struct audit_record r)
@@ -157,8 +163,15 @@ static void test_encoding_round_trip(void **state)
 	(void)state;
 	for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
 		g_autoptr(GByteArray) out = g_byte_array_new();
-		struct audit_record r = { .time = INT64_MIN + 5, .kind = AUDIT_DENIAL, .pid = -1, .uid = UINT32_MAX, .result = EROFS, .operation = "op",
-					  .path = texts[i], .detail = texts[i] }, back;
+		struct audit_record r = { .time = INT64_MIN + 5,
+					  .kind = AUDIT_DENIAL,
+					  .pid = -1,
+					  .uid = UINT32_MAX,
+					  .result = EROFS,
+					  .operation = "op",
+					  .path = texts[i],
+					  .detail = texts[i] },
+				    back;
 
 		audit_record_encode(&r, out);
 		assert_true(audit_record_decode(out->data, out->len, &back));
@@ -244,7 +257,15 @@ static void test_a_failed_change_says_so(void **state)
 
 static void test_hostile_paths(void **state)
 {
-	static const char *const paths[] = { "a\nb", "\xff\xfe", "\x1b[31mred", "quote\"'\\", " ", "-rf", "\xe2\x80\xae" "cod.exe", "{\"a\":1}" };
+	static const char *const paths[] = { "a\nb",
+					     "\xff\xfe",
+					     "\x1b[31mred",
+					     "quote\"'\\",
+					     " ",
+					     "-rf",
+					     "\xe2\x80\xae"
+					     "cod.exe",
+					     "{\"a\":1}" };
 	struct audit_writer *w = open_writer(*state);
 	g_autofree char *name = g_strnfill(255, 'x'), *deep = g_strnfill(8000, 'd');
 
@@ -279,18 +300,34 @@ static void test_json_is_one_line_and_keeps_the_bytes(void **state)
 static void test_any_changed_column_is_found(void **state)
 {
 	static const char *const edits[] = {
-		"time = time + 1", "kind = 3", "pid = 1", "uid = 0", "result = 13", "operation = 'read'", "program = 'root'", "path = 'g3'",
-		"new_path = 'x'", "verdict = 'deny'", "rule = NULL", "detail = ''", "hash = zeroblob(32)", "hash = x'00'", "path = path || x'0041'",
+		"time = time + 1",
+		"kind = 3",
+		"pid = 1",
+		"uid = 0",
+		"result = 13",
+		"operation = 'read'",
+		"program = 'root'",
+		"path = 'g3'",
+		"new_path = 'x'",
+		"verdict = 'deny'",
+		"rule = NULL",
+		"detail = ''",
+		"hash = zeroblob(32)",
+		"hash = x'00'",
+		"path = path || x'0041'",
 		"seq = 11",
 	};
 
 	fill(*state, 10);
 	for (size_t i = 0; i < G_N_ELEMENTS(edits); i++) {
-		g_autofree char *sql = g_strdup_printf("CREATE TABLE old AS SELECT * FROM record WHERE seq = 3; UPDATE record SET %s WHERE seq = 3", edits[i]);
+		g_autofree char *sql = g_strdup_printf(
+			"CREATE TABLE old AS SELECT * FROM record WHERE seq = 3; UPDATE record SET %s WHERE seq = 3",
+			edits[i]);
 
 		tamper(*state, sql);
 		expect_fault(*state, "record 3 ");
-		tamper(*state, "DELETE FROM record WHERE seq IN (3, 11); INSERT INTO record SELECT * FROM old; DROP TABLE old");
+		tamper(*state,
+		       "DELETE FROM record WHERE seq IN (3, 11); INSERT INTO record SELECT * FROM old; DROP TABLE old");
 		expect_sound(*state, 10);
 	}
 }
@@ -303,10 +340,12 @@ static void test_removed_and_moved_rows_are_found(void **state)
 	tamper(*state, "UPDATE record SET seq = seq - 1 WHERE seq > 5");
 	expect_fault(*state, "record 5 was changed");
 	tamper(*state, "DELETE FROM record; INSERT INTO record SELECT * FROM old");
-	tamper(*state, "UPDATE record SET seq = 99 WHERE seq = 4; UPDATE record SET seq = 4 WHERE seq = 7; UPDATE record SET seq = 7 WHERE seq = 99");
+	tamper(*state, "UPDATE record SET seq = 99 WHERE seq = 4; UPDATE record SET seq = 4 WHERE seq = 7; UPDATE "
+		       "record SET seq = 7 WHERE seq = 99");
 	expect_fault(*state, "record 4 was changed, or is not at its place");
 	tamper(*state, "DELETE FROM record; INSERT INTO record SELECT * FROM old");
-	tamper(*state, "INSERT INTO record SELECT 11, time, kind, pid, uid, result, operation, program, path, new_path, verdict, rule, detail, hash "
+	tamper(*state, "INSERT INTO record SELECT 11, time, kind, pid, uid, result, operation, program, path, "
+		       "new_path, verdict, rule, detail, hash "
 		       "FROM record WHERE seq = 2");
 	expect_fault(*state, "record 11 was changed");
 	tamper(*state, "DELETE FROM record WHERE seq = 11");
@@ -322,7 +361,8 @@ static void test_cut_ends_are_found(void **state)
 	expect_fault(*state, "the end is missing");
 	tamper(*state, "INSERT INTO record SELECT * FROM old; DELETE FROM record WHERE seq = 1");
 	expect_fault(*state, "record 1 is missing");
-	tamper(*state, "DELETE FROM record; INSERT INTO record SELECT * FROM old; UPDATE checkpoint SET head = zeroblob(32)");
+	tamper(*state,
+	       "DELETE FROM record; INSERT INTO record SELECT * FROM old; UPDATE checkpoint SET head = zeroblob(32)");
 	expect_fault(*state, "not the one that the checkpoint names");
 	tamper(*state, "DELETE FROM checkpoint");
 	expect_fault(*state, "the checkpoint is missing");
@@ -486,7 +526,8 @@ static void test_the_spool_starts_again(void **state)
 static void test_no_change_without_a_record(void **state)
 {
 	struct audit_writer *w = open_writer(*state);
-	struct audit_record r = change("write", "refused"), frees = change("unlink", "freed"), denial = change("lookup", "d");
+	struct audit_record r = change("write", "refused"), frees = change("unlink", "freed"),
+			    denial = change("lookup", "d");
 	int e = 0;
 
 	put(w, change("write", "f"));

@@ -192,6 +192,10 @@ static void test_bad_files_name_the_line(void **state)
 		{ "[profile a]\n[network a]\ndefault = on\n", POLICY_ERROR_INVALID, "t.ini:3: default = \"on\" must be" },
 		{ "[profile a]\n[limits a]\nmemory =\n", POLICY_ERROR_INVALID, "t.ini:3: \"memory\" in [limits a] has no value" },
 		{ "[profile a]\n[limits a]\ntime = 1h\ntime = 2h\n", POLICY_ERROR_INVALID, "t.ini:4: a second \"time\"" },
+		{ "[profile a]\n[run a]\nhome = x\n", POLICY_ERROR_INVALID, "t.ini:3: unknown key \"home\"" },
+		{ "[profile a]\n[limits a]\nhome.read = x\n", POLICY_ERROR_INVALID, "t.ini:3: unknown key \"home.read\"" },
+		{ "[profile a]\n[run a]\nhome.write =\n", POLICY_ERROR_INVALID, "t.ini:3: \"home.write\" in [run a] has no value" },
+		{ "[profile a]\n[limits a]\ncpu = 1m\ncpu = 2m\n", POLICY_ERROR_INVALID, "t.ini:4: a second \"cpu\"" },
 		{ "[profile a]\n[gate a]\ncheck = all\n", POLICY_ERROR_INVALID, "t.ini:3: unknown key \"check\"" },
 		/* Lines */
 		{ "[profile a\n", POLICY_ERROR_SYNTAX, "t.ini:1: a section has no \"]\"" },
@@ -856,6 +860,28 @@ static void test_settings(void **state)
 	policy_free(p);
 }
 
+static void test_settings_of_a_run(void **state)
+{
+	struct policy *p = load_text("[profile a]\n[limits a]\ncpu = 1m\nfiles = 100\noutput = 1M\n[run a]\nhome.read = .cargo/bin\n"
+				     "home.read = .nvm, .rustup\nhome.write = .cache/pip\nenvironment = API_KEY\n");
+	g_autofree char *text = policy_to_ini(p);
+	struct policy *again = policy_load_text(text, "merged", NULL);
+	const struct policy_setting *s;
+	unsigned n;
+
+	(void)state;
+	assert_non_null(again);
+	s = policy_settings(again, &n);
+	assert_int_equal(n, 7);
+	assert_string_equal(s[3].section, "run");
+	assert_string_equal(s[3].value, ".cargo/bin");
+	assert_string_equal(s[4].value, ".nvm, .rustup");
+	assert_string_equal(s[5].key, "home.write");
+	assert_string_equal(policy_setting(again, "limits", "output")->value, "1M");
+	policy_free(again);
+	policy_free(p);
+}
+
 /* The merged text */
 
 static void check_same_reason(const struct policy *a, const struct policy *b, const char *path)
@@ -1090,6 +1116,7 @@ int main(int argc, char **argv)
 		test_in_dir(test_second_layer_keeps_closed),
 		test_in_dir(test_bad_layers),
 		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_settings_of_a_run),
 		test_in_dir(test_round_trip),
 		cmocka_unit_test(test_damaged_merged_text),
 		cmocka_unit_test(test_shipped_profiles),

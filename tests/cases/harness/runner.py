@@ -232,31 +232,35 @@ class Runner:
     def __init__(self, base, logs, workers, label):
         self.base, self.logs, self.workers, self.label = base, logs, workers, label
         self.outcomes = {}  # name -> [(mode, status, message)]
-        self.running = {}   # pid -> (job, reader)
+        self.running = {}   # pid -> (job, reader, start)
+        self.times = []     # (seconds, name, mode)
 
     def start(self, job):
         reader, writer = os.pipe()
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:
-            for _, other in self.running.values():
+            for _, other, _ in self.running.values():
                 os.close(other)
             os.close(reader)
             signal.signal(signal.SIGTERM, interrupted)
             signal.signal(signal.SIGINT, interrupted)
             try:
                 answer = supervise(job, self.base)
+                if answer[0] != 'FAIL':
+                    kit.remove_tree(answer[2])
             except BaseException:
                 end_processes()
                 answer = ('FAIL', 'harness: ' + traceback.format_exc(), None)
             os.write(writer, json.dumps(answer).encode())
             os._exit(0)
         os.close(writer)
-        self.running[pid] = (job, reader)
+        self.running[pid] = (job, reader, time.monotonic())
 
     def collect(self):
         pid = os.wait()[0]
-        job, reader = self.running.pop(pid)
+        job, reader, start = self.running.pop(pid)
+        self.times.append((time.monotonic() - start, job.name, job.mode))
         with open(reader, 'rb') as file:
             answer = file.read()
         status, message, directory = json.loads(answer) if answer else ('FAIL', 'the supervisor died', None)
@@ -264,7 +268,7 @@ class Runner:
         if status == 'FAIL':
             log = self.keep(job, directory)
             print(f'FAIL {job.name} [{self.label}, {job.mode}]: {message[:700]}\n     log: {log}', flush=True)
-        if directory:
+        if directory and os.path.lexists(directory):
             kit.remove_tree(directory)
 
     def keep(self, job, directory):
@@ -277,7 +281,7 @@ class Runner:
         return target
 
     def run(self, jobs):
-        for job in jobs:
+        for job in sorted(jobs, key=lambda job: -job.options.timeout):  # the long ones first
             while len(self.running) >= self.workers:
                 self.collect()
             self.start(job)
@@ -293,4 +297,7 @@ class Runner:
 
 
 def interrupted(number, frame):
+    """Once: what cleans up then is left in peace."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overlay_unsettle - after a commit was undone: what it had written is a change again
+ *
+ * The opposite of overlay_settle(). The view shows the same before and after: what a row took from the workspace since the commit, it
+ * takes from the committed state again, and what was changed since then stays changed. All of it now lies over the workspace as it was
+ * before the commit. Doing it twice is harmless.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fs/overlay_resync.h"
+#include "snapshot/content_origin.h"
+
+struct unsettling {
+	struct overlay *overlay;
+	int64_t epoch;
+	struct changed_rows rows;
+};
+
+static bool owns_bytes(const struct node_row *n)
+{
+	return n->content != 0 || n->target != NULL;
+}
+
+/* @n: of now, which becomes what it is to be; @then: the committed one. */
+static void merge_node(struct node_row *n, const struct node_row *then)
+{
+	if (!owns_bytes(n)) {
+		n->content = then->content;
+		n->target = g_strdup(then->target);
+		n->attr.size = then->attr.size;
+		if (!(n->flags & NODE_OWN_TIMES)) {
+			n->attr.atime = then->attr.atime;
+			n->attr.mtime = then->attr.mtime;
+			n->flags |= then->flags & NODE_OWN_TIMES;
+		}
+	}
+	if (!(n->flags & NODE_OWN_ATTR)) {
+		n->attr.mode = then->attr.mode;
+		n->attr.uid = then->attr.uid;
+		n->attr.gid = then->attr.gid;
+		n->flags |= then->flags & NODE_OWN_ATTR;
+	}
+	if (!(n->flags & NODE_OWN_XATTR)) {
+		n->xattrs = then->xattrs ? g_bytes_ref(then->xattrs) : NULL;
+		n->flags |= then->flags & NODE_OWN_XATTR;
+	}
+	n->attr.ctime = MAX(n->attr.ctime, then->attr.ctime);
+	n->origin = then->origin;
+}
+
+static int unsettle_node(struct unsettling *u, uint64_t ino)
+{
+	struct store *s = u->overlay->store;
+	struct node_row now, then = { 0 };
+	int r = store_node_get(s, EPOCH_LIVE, ino, &now);
+
+	if (r == 0)
+		r = store_node_get(s, u->epoch, ino, &then);
+	if (r == 0 && now.ino && then.ino && now.born > u->epoch) {
+		merge_node(&now, &then);
+		r = store_node_put(s, &now);
+		if (r == 0)
+			r = content_origin_returned(s, u->overlay->lower, now.content);
+	}
+	changed_rows_add_node(ino, &u->rows);
+	node_row_clear(&now);
+	node_row_clear(&then);
+	return r;
+}
+
+static int add_whiteout(const struct name_row *name, const struct node_row *node, void *user)
+{
+	(void)node;
+	if (name->ino == 0)
+		changed_rows_add_name(name->parent, name->name, user);
+	return 0;
+}
+
+/* What was deleted in a directory before it was renamed has no path in a commit, but lies where the directory is back now. */
+static int restore_whiteouts(struct unsettling *u, uint64_t ino, const char *path)
+{
+	struct store *s = u->overlay->store;
+	struct changed_rows found;
+	struct origin origin = { 0 };
+	struct node_row dir;
+	int r = store_node_get(s, u->epoch, ino, &dir);
+
+	changed_rows_init(&found);
+	if (r == 0 && S_ISDIR(dir.attr.mode) && dir.origin)
+		r = store_origin_get(s, dir.origin, &origin);
+	if (r == 0 && origin.path && strcmp(origin.path, path) != 0)
+		r = store_names(s, u->epoch, ino, add_whiteout, &found);
+	for (guint i = 0; r == 0 && i < found.names->len; i++) {
+		const struct changed_name *n = &g_array_index(found.names, struct changed_name, i);
+
+		r = store_name_restore(s, u->epoch, n->parent, n->name);
+		changed_rows_add_name(n->parent, n->name, &u->rows);
+	}
+	changed_rows_clear(&found);
+	origin_clear(&origin);
+	node_row_clear(&dir);
+	return r;
+}
+
+/* The name and what it stands for, as they were committed: a rollback took their rows away, so the view shows what was committed. */
+static int restore_entry(struct unsettling *u, uint64_t parent, const char *path, const char *name, uint64_t ino)
+{
+	struct store *s = u->overlay->store;
+	struct node_row now = { 0 };
+	int r = store_name_restore(s, u->epoch, parent, name);
+
+	if (r == 0 && ino)
+		r = store_node_get(s, EPOCH_LIVE, ino, &now);
+	if (r == 0 && ino && !now.ino) {
+		r = store_node_restore(s, u->epoch, ino);
+		if (r == 0)
+			r = restore_whiteouts(u, ino, path);
+	}
+	node_row_clear(&now);
+	changed_rows_add_name(parent, name, &u->rows);
+	if (ino)
+		changed_rows_add_node(ino, &u->rows);
+	return r;
+}
+
+/* What @name covers is what it covered before the commit. A deletion of what was never there needs no row. */
+static int unsettle_covers(struct unsettling *u, struct name_row *now, const struct name_row *then)
+{
+	struct store *s = u->overlay->store;
+	int r;
+
+	now->covers = then->covers;
+	r = now->ino == 0 && now->covers == 0 ? store_name_drop(s, now->parent, now->name) : store_name_put(s, now);
+	changed_rows_add_name(now->parent, now->name, &u->rows);
+	return r;
+}
+
+/*
+ * The commit gave this file of a renamed directory a row, as the directory could not merge with its new place. Unchanged, it needs none;
+ * else it came from where the directory comes from.
+ */
+static int unsettle_child_of_renamed(struct unsettling *u, struct name_row *now)
+{
+	struct overlay *o = u->overlay;
+	struct node_row dir = { 0 }, n = { 0 };
+	struct fingerprint print;
+	struct origin origin = { 0 };
+	g_autofree char *path = NULL;
+	int r = store_node_get(o->store, u->epoch, now->parent, &dir);
+
+	if (r == 0)
+		r = store_node_get(o->store, EPOCH_LIVE, now->ino, &n);
+	if (r == 0 && dir.origin)
+		r = store_origin_get(o->store, dir.origin, &origin);
+	path = origin.path ? path_join(origin.path, now->name) : NULL;
+	if (r == 0 && path && n.ino && lower_stat(o->lower, path, &print) == 0) {
+		if (n.flags == 0 && !owns_bytes(&n)) {
+			r = store_name_drop(o->store, now->parent, now->name);
+			if (r == 0)
+				r = store_node_drop(o->store, n.ino);
+		} else {
+			r = origin_record(o, path, &print, &n.origin);
+			now->covers = n.origin;
+			if (r == 0)
+				r = store_node_put(o->store, &n);
+			if (r == 0)
+				r = store_name_put(o->store, now);
+		}
+		changed_rows_add_name(now->parent, now->name, &u->rows);
+		changed_rows_add_node(n.ino, &u->rows);
+	}
+	origin_clear(&origin);
+	node_row_clear(&dir);
+	node_row_clear(&n);
+	return r;
+}
+
+static int unsettle_name(struct unsettling *u, uint64_t parent, const char *path, const char *name)
+{
+	struct store *s = u->overlay->store;
+	struct name_row now, then = { 0 };
+	int r = store_name_get(s, EPOCH_LIVE, parent, name, &now);
+
+	if (r == 0)
+		r = store_name_get(s, u->epoch, parent, name, &then);
+	if (r < 0 || (then.born == 0 && now.born == 0))
+		; /* an error, or nothing to do */
+	else if (then.born == 0)
+		r = now.ino && now.born > u->epoch ? unsettle_child_of_renamed(u, &now) : 0;
+	else if (now.born == 0)
+		r = restore_entry(u, parent, path, name, then.ino);
+	else
+		r = unsettle_covers(u, &now, &then);
+	if (r == 0 && then.ino)
+		r = unsettle_node(u, then.ino);
+	name_row_clear(&now);
+	name_row_clear(&then);
+	return r;
+}
+
+/* The directory of @path as committed, 0 = it has no row any more. Rows on the way that a rollback took away are put back. */
+static int find_parent(struct unsettling *u, const char *path, uint64_t *ret)
+{
+	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+	g_autoptr(GString) prefix = g_string_new(NULL);
+	struct store *s = u->overlay->store;
+	uint64_t parent = ROOT_INO;
+	int r = 0;
+
+	for (char **part = parts; r == 0 && parent && part[0] && part[1]; part++) {
+		struct name_row now, then = { 0 };
+		struct node_row node = { 0 };
+
+		g_string_append_printf(prefix, "%s%s", prefix->len ? "/" : "", *part);
+		r = store_name_get(s, EPOCH_LIVE, parent, *part, &now);
+		if (r == 0)
+			r = store_name_get(s, u->epoch, parent, *part, &then);
+		if (r == 0 && now.born == 0 && then.ino)
+			r = restore_entry(u, parent, prefix->str, *part, then.ino);
+		if (r == 0 && then.ino)
+			r = store_node_get(s, EPOCH_LIVE, then.ino, &node);
+		parent = node.ino;
+		node_row_clear(&node);
+		name_row_clear(&now);
+		name_row_clear(&then);
+	}
+	*ret = parent;
+	return r;
+}
+
+static int unsettle_path(struct unsettling *u, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	uint64_t parent = 0;
+	int r = find_parent(u, path, &parent);
+
+	if (r < 0 || parent == 0)
+		return r;
+	/* The root has no name. */
+	return *path ? unsettle_name(u, parent, path, name ? name + 1 : path) : unsettle_node(u, ROOT_INO);
+}
+
+int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
+{
+	struct unsettling u = { .overlay = o, .epoch = epoch };
+	int r;
+
+	changed_rows_init(&u.rows);
+	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "uncommit" });
+	r = overlay_begin(o);
+	if (r == 0) {
+		for (const char *const *p = paths; r == 0 && *p; p++)
+			r = unsettle_path(&u, *p);
+		r = overlay_end(o, r);
+	}
+	audit_paths(o, AUDIT_COMMIT, "uncommit", r == 0 ? paths : NULL);
+	audit_end(o, r);
+	if (r == 0)
+		r = overlay_resync(o, &u.rows);
+	for (guint i = 0; r == 0 && i < u.rows.nodes->len; i++) {
+		struct node *n = node_find(o->nodes, g_array_index(u.rows.nodes, uint64_t, i));
+
+		if (n && node_is_dir(n))
+			settle_prints(o, n);
+	}
+	overlay_unlock(o);
+	changed_rows_clear(&u.rows);
+	if (r == 0)
+		overlay_drain(o);
+	return r;
+}

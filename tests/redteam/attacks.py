@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""What a confined program may try. Run inside as `python3 -c THIS NAME ARGUMENT...`; each attack prints lines "TRY: RESULT".
+
+RESULT begins with "got" when the attack has what it wanted, else it is the error. Only the standard library is used, and nothing that
+would harm a machine where it succeeds.
+"""
+import ctypes
+import errno
+import fcntl
+import glob
+import os
+import socket
+import sys
+import termios
+import time
+
+libc = ctypes.CDLL(None, use_errno=True)
+NEWNS, NEWUSER = 0x20000, 0x10000000
+PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
+# x86-64 and what all newer architectures share
+NUMBERS = {'keyctl': 250, 'bpf': 321, 'perf_event_open': 298, 'userfaultfd': 323, 'io_uring_setup': 425, 'kexec_load': 246, 'init_module': 175,
+           'finit_module': 313, 'add_key': 248, 'open_by_handle_at': 304, 'setns': 308, 'pivot_root': 155, 'fsopen': 430, 'open_tree': 428}
+
+
+def attempt(what, call, *arguments):
+    try:
+        result = call(*arguments)
+    except OSError as error:
+        result = errno.errorcode.get(error.errno, str(error.errno))
+    else:
+        result = f'got {result!r:.200}'
+    print(f'{what}: {result}', flush=True)
+
+
+def system_call(number, *arguments):
+    result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) for a in arguments])
+    if result < 0:
+        raise OSError(ctypes.get_errno(), '')
+    return result
+
+
+def checked(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), '')
+    return result
+
+
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read(100)
+
+
+def read_or_list(path):
+    return os.listdir(path) if os.path.isdir(path) else read(path)
+
+
+def write(path):
+    os.close(os.open(path, os.O_WRONLY))
+    return 'a descriptor to write'
+
+
+def attack_read(*paths):
+    for path in paths:
+        attempt(path, read_or_list, path)
+
+
+def attack_write(*paths):
+    for path in paths:
+        attempt(path, write, path)
+
+
+def attack_roots(mark):
+    """The host's files through the processes that can be seen."""
+    for root in sorted(glob.glob('/proc/[0-9]*/root')) + ['/proc/self/root', '/proc/thread-self/root/../..', '/..']:
+        attempt(root, read, root + mark)
+    for cwd in sorted(glob.glob('/proc/[0-9]*/cwd')):
+        attempt(cwd, read, cwd + '/../' + os.path.basename(mark))
+
+
+def attack_find(name):
+    """Is there any file of that name, or any socket?"""
+    for directory, directories, files in os.walk('/'):
+        if directory == '/':
+            directories[:] = [d for d in directories if d not in ('proc', 'usr')]
+        for entry in files:
+            path = os.path.join(directory, entry)
+            try:
+                is_socket = (os.lstat(path).st_mode & 0o170000) == 0o140000
+            except OSError:
+                continue
+            if entry == name or is_socket:
+                print(f'{path}: got it')
+
+
+def attack_mount():
+    def new_namespace(flags):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                checked(libc.unshare(flags))
+                checked(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))
+                os._exit(0)
+            except OSError as error:
+                os._exit(error.errno)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if code:
+            raise OSError(code, '')
+        return 'a mount'
+
+    attempt('mount', lambda: checked(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)))
+    attempt('remount', lambda: checked(libc.mount(b'none', b'/usr', None, 32 | 4096, None)))
+    attempt('unshare', new_namespace, NEWUSER | NEWNS)
+    attempt('clone', lambda: system_call(56, NEWUSER | 17, 0, 0, 0, 0) or os._exit(0))
+
+
+def attack_processes(pid):
+    pid = int(pid)
+    attempt('signal', lambda: os.kill(pid, 0))
+    attempt('ptrace', lambda: checked(libc.ptrace(PTRACE_SEIZE, pid, 0, 0)) or libc.ptrace(PTRACE_DETACH, pid, 0, 0))
+    attempt('environment', read, f'/proc/{pid}/environ')
+
+
+def attack_terminal():
+    for name, request in (('TIOCSTI', termios.TIOCSTI), ('TIOCSTI with garbage above', termios.TIOCSTI | 1 << 32)):
+        attempt(name, lambda r=request: checked(libc.ioctl(0, ctypes.c_ulong(r), b'#')))
+
+
+def attack_connect(port, abstract, *paths):
+    def connect(family, address):
+        with socket.socket(family) as s:
+            s.settimeout(3)
+            s.connect(address)
+        return 'a connection'
+
+    attempt('127.0.0.1', connect, socket.AF_INET, ('127.0.0.1', int(port)))
+    attempt('169.254.169.254', connect, socket.AF_INET, ('169.254.169.254', 80))
+    attempt('abstract', connect, socket.AF_UNIX, b'\0' + abstract.encode())
+    for path in paths:
+        attempt(path, connect, socket.AF_UNIX, path)
+
+
+def attack_calls():
+    zeros = (0, 0, 0, 0, 0)
+    special = {'keyctl': (0, -3, 0, 0, 0), 'io_uring_setup': (1, ctypes.addressof(ctypes.create_string_buffer(256)), 0, 0, 0), 'userfaultfd': (1, 0, 0, 0, 0)}
+    for name, number in NUMBERS.items():
+        attempt(name, system_call, number, *special.get(name, zeros))
+    for name, family, kind in (('raw', socket.AF_INET, socket.SOCK_RAW), ('raw6', socket.AF_INET6, socket.SOCK_RAW | socket.SOCK_CLOEXEC),
+                               ('packet', socket.AF_PACKET, socket.SOCK_DGRAM), ('vsock', 40, socket.SOCK_STREAM), ('alg', 38, socket.SOCK_SEQPACKET)):
+        attempt(name, lambda f=family, k=kind: socket.socket(f, k, 1 if 'raw' in name else 0).close())
+
+
+def attack_streams():
+    for fd in os.listdir('/proc/self/fd'):
+        path = f'/proc/self/fd/{fd}'
+        try:
+            target = os.readlink(path)
+        except OSError:
+            continue
+        if target.startswith('/') and not target.startswith(('/dev/', '/proc/')):
+            print(f'{path}: got {target}')
+    attempt('reopen 0', lambda: os.close(os.open('/proc/self/fd/0', os.O_WRONLY | os.O_TRUNC | os.O_NONBLOCK)) if os.path.isfile('/proc/self/fd/0') else checked(-1))
+
+
+def attack_bombs(kind, amount):
+    amount = int(amount)
+    if kind == 'memory':
+        held = [bytearray(b'x') * 1_000_000 for _ in range(amount)]
+        time.sleep(1)
+        print(f'memory: got {len(held)}')
+    elif kind == 'forks':
+        for _ in range(amount):
+            if os.fork() == 0:
+                time.sleep(2)
+                os._exit(0)
+        time.sleep(1)
+        print(f'forks: got {amount}')
+    elif kind == 'bomb':
+        while True:
+            try:
+                os.fork()
+            except OSError:
+                pass
+    elif kind == 'cpu':
+        end = time.process_time() + amount
+        while time.process_time() < end:
+            pass
+        print(f'cpu: got {amount}')
+    elif kind == 'output':
+        block = b'y' * 999_999 + b'\n'
+        for _ in range(amount):
+            sys.stdout.buffer.write(block)
+    elif kind == 'sleep':
+        time.sleep(amount)
+        print('sleep: got up')
+
+
+def attack_fill():
+    """What is held in memory has an end, and so has the view's system."""
+    for directory in ('/', '/usr', '/etc', '/dev', '/run', '/proc', '/proc/sys'):
+        attempt(directory, lambda d=directory: open(d + '/sbxfs-was-here', 'wb').close())
+
+
+if __name__ == '__main__':
+    globals()['attack_' + sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/control.h"
+#include "tools/attach.h"
+#include "tools/command.h"
+#include "tools/exit.h"
+#include "tools/mounting.h"
+#include "tools/output.h"
+#include "tools/paths.h"
+#include "tools/run/confined.h"
+#include "tools/run/cycle.h"
+#include "tools/run/environment.h"
+#include "tools/run/hold.h"
+#include "tools/run/places.h"
+#include "tools/sandbox.h"
+
+struct options {
+	char *name, *profile, *net, *on_exit;
+	char **mount, **limits; /* each -o, each --limit */
+	gboolean fresh;
+};
+
+struct run {
+	struct options options;
+	char *const *command;
+	char *workspace; /* as given, to be mounted */
+	char *name;	 /* of the sandbox */
+	struct hold *hold;
+	struct attached *attached; /* while the view is there */
+	struct cycle *cycle;
+	char *home;
+	int status;
+};
+typedef struct run run_t; /* for g_auto() only */
+
+static void run_clear(struct run *r)
+{
+	g_autoptr(GError) failure = NULL;
+
+	g_clear_pointer(&r->cycle, cycle_free);
+	g_clear_pointer(&r->attached, attached_close);
+	if (!hold_free(r->hold, &failure))
+		output_note("the view is still there and will be taken down when it can be: %s", failure->message);
+	g_free(r->options.name);
+	g_free(r->options.profile);
+	g_free(r->options.net);
+	g_free(r->options.on_exit);
+	g_strfreev(r->options.mount);
+	g_strfreev(r->options.limits);
+	g_free(r->workspace);
+	g_free(r->name);
+	g_free(r->home);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(run_t, run_clear)
+
+/* The sandbox */
+
+static struct mount_request request_of(const struct run *r, const char *extra)
+{
+	return (struct mount_request){
+		.workspace = r->workspace,
+		.name = r->name ? r->name : r->options.name,
+		.profile = r->options.profile,
+		.extra = extra,
+		.fresh = r->options.fresh,
+	};
+}
+
+/* A name, a path in a view or in a workspace that one sandbox has; else a workspace that has none or several yet. */
+static bool choose_sandbox(struct run *r, const char *given, GError **error)
+{
+	const char *target = given ? given : ".";
+	g_autoptr(sandbox_t) s = NULL;
+	struct mount_request request;
+
+	if (!r->options.name && !r->options.fresh)
+		s = sandbox_resolve(target, NULL);
+	if (s && !s->problem) {
+		r->workspace = g_strdup(s->workspace);
+		r->name = g_strdup(s->name);
+		return true;
+	}
+	r->workspace = g_strdup(target);
+	request = request_of(r, NULL);
+	r->name = mounting_name(&request, error);
+	return r->name != NULL;
+}
+
+static bool check_live(const struct run *r, GError **error)
+{
+	if (!r->options.profile && !r->options.mount && !r->options.fresh)
+		return true;
+	tool_error(error, EXIT_BUSY, r->name,
+		   "sandbox %s is mounted already, so -p, -o and --new have nothing to say; leave them out, or `sbxfs "
+		   "umount "
+		   "%s` first",
+		   r->name, r->name);
+	return false;
+}
+
+static void announce(const struct mounted *m, void *user)
+{
+	(void)user;
+	output_detail("%s sandbox %s for %s", m->resumed ? "resumed" : "new", m->name, m->workspace);
+}
+
+static bool mount_view(struct run *r, GError **error)
+{
+	g_autofree char *extra = r->options.mount ? g_strjoinv(",", r->options.mount) : NULL;
+	struct mount_request request = request_of(r, extra);
+
+	if (!hold_start_keeper(r->hold, error) || !mounting_run(&request, announce, NULL, error))
+		return false;
+	hold_mounted(r->hold);
+	return true;
+}
+
+static bool is_live(const char *name)
+{
+	g_autoptr(sandbox_t) s = sandbox_load(name, NULL);
+
+	return s && s->live;
+}
+
+static bool open_view(struct run *r, GError **error)
+{
+	struct sandbox *s;
+
+	r->hold = hold_new(r->name, error);
+	if (!r->hold || !(is_live(r->name) ? check_live(r, error) : mount_view(r, error)))
+		return false;
+	s = sandbox_load(r->name, error);
+	r->attached = s ? attached_open_sandbox(s, ATTACH_CONTROL, error) : NULL;
+	return r->attached != NULL;
+}
+
+/* The program */
+
+/* The same place in the view, for a caller who is in the view or in the workspace. */
+static char *directory_inside(const struct sandbox *s)
+{
+	g_autofree char *cwd = g_get_current_dir();
+	const char *below = paths_below(cwd, s->mountpoint);
+	g_autofree char *seen = NULL;
+
+	if (!below)
+		below = paths_below(cwd, s->workspace);
+	seen = below && *below ? g_build_filename(s->mountpoint, below, NULL) : NULL;
+	return seen && access(seen, X_OK) == 0 ? g_build_filename(s->workspace, below, NULL) : g_strdup(s->workspace);
+}
+
+/* A quarter of the machine's memory for each of the directories in memory, or what the limit says. */
+static uint64_t tmpfs_size(const struct limits *l)
+{
+	uint64_t size = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4;
+
+	return l->value[LIMIT_MEMORY] ? MIN(size, l->value[LIMIT_MEMORY]) : size;
+}
+
+static bool find_places(const struct run *r, const struct limits *limits, GPtrArray *argv, GError **error)
+{
+	const struct attached *a = r->attached;
+	g_autofree char *directory = directory_inside(a->sandbox);
+	struct places p = {
+		.sandbox = a->sandbox,
+		.policy = a->policy,
+		.workspace_fd = control_root_fd(a->control, error),
+		.home = r->home,
+		.directory = directory,
+		.memory = tmpfs_size(limits),
+	};
+	bool ok = p.workspace_fd >= 0 && places_add(argv, &p, error);
+
+	if (p.workspace_fd >= 0)
+		close(p.workspace_fd);
+	g_ptr_array_add(argv, NULL);
+	return ok;
+}
+
+static bool run_program(struct run *r, const struct limits *limits, GError **error)
+{
+	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+	g_auto(GStrv) environment = NULL;
+	struct confined c = { .command = r->command, .hostname = r->name, .limits = *limits };
+
+	r->home = places_home();
+	if (!find_places(r, limits, argv, error))
+		return false;
+	environment = environment_new(r->attached->policy, r->name, r->home);
+	c.places = (char **)argv->pdata;
+	c.environment = environment;
+	return confined_run(&c, &r->status, error);
+}
+
+static bool check_options(const struct options *o, const struct invocation *inv, enum on_exit *ret_on_exit,
+			  GError **error)
+{
+	if (!inv->paths || inv->paths->len == 0) {
+		tool_error(error, EXIT_USAGE, NULL, "which program? %s %s", inv->program,
+			   "[WORKSPACE|TARGET] -- COMMAND...");
+		return false;
+	}
+	if (!cycle_parse(o->on_exit, ret_on_exit)) {
+		tool_error(error, EXIT_USAGE, NULL, "--on-exit %s: it is ask, keep, commit or rollback", o->on_exit);
+		return false;
+	}
+	if (o->net && !g_str_equal(o->net, "off")) {
+		tool_error(error, EXIT_USAGE, NULL,
+			   "--net %s: only `off` is known; the program has a network of its own with nothing but "
+			   "itself in it",
+			   o->net);
+		return false;
+	}
+	return true;
+}
+
+static bool run(struct run *r, const char *given, enum on_exit on_exit, GError **error)
+{
+	struct limits limits;
+
+	if (!choose_sandbox(r, given, error) || !open_view(r, error) ||
+	    !limits_read(r->attached->policy, r->options.limits, &limits, error))
+		return false;
+	if (limits_has_disk(r->attached->policy))
+		output_note("the limit disk of the policy is not kept yet");
+	r->cycle = cycle_begin(r->attached, error);
+	if (!r->cycle || !run_program(r, &limits, error))
+		return false;
+	cycle_summarise(r->cycle, r->attached, r->status);
+	g_clear_pointer(&r->attached, attached_close);
+	return cycle_end(r->cycle, on_exit, &r->status, error);
+}
+
+int cmd_run(struct invocation *inv, GError **error)
+{
+	g_auto(run_t) r = { 0 };
+	enum on_exit on_exit;
+	const GOptionEntry entries[] = {
+		{ "name", 'n', 0, G_OPTION_ARG_FILENAME, &r.options.name,
+		  "The sandbox's name (default: from the workspace's)", "NAME" },
+		{ "profile", 'p', 0, G_OPTION_ARG_FILENAME, &r.options.profile,
+		  "The policy: a profile's name, or a file", "PROFILE|FILE" },
+		{ "new", 0, 0, G_OPTION_ARG_NONE, &r.options.fresh, "Make a new sandbox; never resume one", NULL },
+		{ "options", 'o', 0, G_OPTION_ARG_FILENAME_ARRAY, &r.options.mount, "Mount options", "OPTS" },
+		{ "net", 0, 0, G_OPTION_ARG_STRING, &r.options.net, "The network: off", "off" },
+		{ "limit", 0, 0, G_OPTION_ARG_STRING_ARRAY, &r.options.limits,
+		  "Limits: memory, processes, cpu, time, files, output", "KEY=VALUE,..." },
+		{ "on-exit", 0, 0, G_OPTION_ARG_STRING, &r.options.on_exit,
+		  "Afterwards: ask, keep (default), commit or rollback", "WHAT" },
+		{ NULL },
+	};
+	const struct command_syntax syntax = {
+		.arguments = "[WORKSPACE|TARGET] -- COMMAND...",
+		.description =
+			"Runs COMMAND confined to the view: it sees the view at the workspace's own path, the system "
+			"read-only and an empty home, and has no network, no other processes and no "
+			"privileges. A view that is not mounted yet is mounted for as long as it takes. A snapshot, "
+			"run-1, run-2, "
+			"..., is made before it. The exit status "
+			"is COMMAND's, 128+N when signal N ended it, 124 after the time limit, 137 after another "
+			"one, 127 when there is no such command.",
+		.options = entries,
+		.max_args = 1,
+		.paths = true,
+	};
+
+	if (!command_parse(inv, &syntax, error) || !check_options(&r.options, inv, &on_exit, error))
+		return EXIT_DONE;
+	g_ptr_array_add(inv->paths, NULL);
+	r.command = (char *const *)inv->paths->pdata;
+	if (!run(&r, command_arg(inv, 0), on_exit, error))
+		return EXIT_INTERNAL;
+	return r.status;
+}

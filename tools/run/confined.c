@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/run/confined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/exit.h"
+#include "tools/output.h"
+#include "tools/run/platform.h"
+#include "tools/run/streams.h"
+#include "tools/run/syscalls.h"
+#include "tools/run/usage.h"
+
+#define TICK_MS 20
+#define PATIENCE_MS 5000 /* between SIGTERM and SIGKILL */
+#define STATUS_SIZE 512
+
+/* Kept from us by the terminal's keys, or to be handed on; the program gets back what they were for us. */
+static const int left_alone[] = { SIGINT, SIGQUIT, SIGTERM };
+
+struct run {
+	const struct confined *confined;
+	struct streams *streams;
+	char *bwrap;   /* the program */
+	int filter;    /* of system calls */
+	int status[2]; /* bwrap tells of itself; read, write */
+	int gate[2];   /* bwrap waits until the limits are set */
+	int signals;
+	sigset_t old_mask;
+	struct sigaction old[G_N_ELEMENTS(left_alone)];
+	pid_t pid;   /* of bwrap; 0 = it has ended */
+	pid_t first; /* the first process inside; 0 = not known yet */
+	char text[STATUS_SIZE];
+	size_t text_used;
+	int wait_status;
+	int64_t started, kill_at; /* ms; 0 = nobody asked it to end */
+	bool warned;
+	int reason;	  /* the enum limit that ended it; -1 */
+	pid_t foreground; /* the terminal's process group before; -1 = no terminal of ours */
+};
+
+static int64_t now_ms(void)
+{
+	return g_get_monotonic_time() / 1000;
+}
+
+/* Starting */
+
+static void add_number(GPtrArray *argv, const char *option, int number)
+{
+	g_ptr_array_add(argv, g_strdup(option));
+	g_ptr_array_add(argv, g_strdup_printf("%d", number));
+}
+
+/*
+ * env(1) stands before the program: bwrap has to ignore the keys of the terminal, what it ignores is inherited, and
+ * only env can undo that. It also gives the exit status of a program that does not exist.
+ */
+static void add_reset(GPtrArray *argv, const struct run *r)
+{
+	static const char *const names[] = { "INT", "QUIT", "TERM" };
+	GString *signals = g_string_new(NULL);
+
+	g_ptr_array_add(argv, g_strdup("/usr/bin/env"));
+	for (unsigned i = 0; i < G_N_ELEMENTS(left_alone); i++)
+		if (r->old[i].sa_handler != SIG_IGN)
+			g_string_append_printf(signals, "%s%s", signals->len ? "," : "", names[i]);
+	if (signals->len)
+		g_ptr_array_add(argv, g_strdup_printf("--default-signal=%s", signals->str));
+	g_ptr_array_add(argv, g_strdup("--"));
+	g_string_free(signals, TRUE);
+}
+
+static GPtrArray *arguments(const struct run *r)
+{
+	static const char *const fixed[] = {
+		"--die-with-parent", "--unshare-user",	     "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+		"--unshare-net",     "--unshare-cgroup-try", "--cap-drop",    "ALL",	       "--hostname"
+	};
+	GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
+
+	g_ptr_array_add(argv, g_strdup(r->bwrap));
+	for (unsigned i = 0; i < G_N_ELEMENTS(fixed); i++)
+		g_ptr_array_add(argv, g_strdup(fixed[i]));
+	g_ptr_array_add(argv, g_strdup(r->confined->hostname));
+	for (char **place = r->confined->places; *place; place++)
+		g_ptr_array_add(argv, g_strdup(*place));
+	add_number(argv, "--seccomp", r->filter);
+	add_number(argv, "--json-status-fd", r->status[1]);
+	add_number(argv, "--block-fd", r->gate[0]);
+	g_ptr_array_add(argv, g_strdup("--"));
+	add_reset(argv, r);
+	for (char *const *word = r->confined->command; *word; word++)
+		g_ptr_array_add(argv, g_strdup(*word));
+	g_ptr_array_add(argv, NULL);
+	return argv;
+}
+
+/* In the child, before exec. Nothing of what the caller has open is inherited. */
+static void become(const struct run *r, char **argv)
+{
+	int keep[] = { r->filter, r->status[1], r->gate[0] };
+
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == 1 || !streams_enter(r->streams) || close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ||
+	    chdir("/") < 0)
+		_exit(EXIT_INTERNAL);
+	for (unsigned i = 0; i < G_N_ELEMENTS(keep); i++)
+		fcntl(keep[i], F_SETFD, 0);
+	execve(argv[0], argv, r->confined->environment);
+	_exit(EXIT_INTERNAL);
+}
+
+static bool start(struct run *r, GError **error)
+{
+	g_autoptr(GPtrArray) argv = arguments(r);
+
+	fflush(NULL);
+	r->pid = fork();
+	if (r->pid == 0)
+		become(r, (char **)argv->pdata);
+	if (r->pid < 0) {
+		r->pid = 0;
+		tool_error_errno(error, -errno, NULL, "fork");
+		return false;
+	}
+	r->started = now_ms();
+	close(r->status[1]);
+	close(r->gate[0]);
+	r->status[1] = r->gate[0] = -1;
+	streams_start(r->streams);
+	return true;
+}
+
+/* Ending */
+
+static void end_all(struct run *r)
+{
+	kill(r->first ? r->first : r->pid, SIGKILL);
+	r->kill_at = INT64_MAX;
+}
+
+static void end_for(struct run *r, enum limit which)
+{
+	g_autofree char *limit = limit_text(&r->confined->limits, which);
+
+	if (r->reason >= 0)
+		return;
+	r->reason = which;
+	output_note("stopped: the limit %s was reached", limit);
+	end_all(r);
+}
+
+static void hand_on(struct run *r, int number)
+{
+	if (r->kill_at) {
+		end_all(r);
+		return;
+	}
+	r->kill_at = now_ms() + PATIENCE_MS;
+	usage_signal_children(r->first, number);
+}
+
+/* Limits */
+
+static void limit_resource(const struct run *r, enum limit which, __rlimit_resource_t resource)
+{
+	uint64_t value = r->confined->limits.value[which];
+	struct rlimit limit = { value, value };
+
+	/* Beside the program's there is bwrap's own process inside. */
+	if (which == LIMIT_PROCESSES)
+		limit.rlim_cur = limit.rlim_max = value + 1;
+	if (value && prlimit(r->first, resource, &limit, NULL) < 0)
+		output_note("the limit %s cannot be set: %s", limit_name(which), g_strerror(errno));
+}
+
+/*
+ * The kernel counts processes for each user in the new namespace, from here on, but lets the real root have as many as
+ * he likes.
+ */
+static void open_gate(struct run *r)
+{
+	limit_resource(r, LIMIT_FILES, RLIMIT_NOFILE);
+	limit_resource(r, LIMIT_PROCESSES, RLIMIT_NPROC);
+	if (write(r->gate[1], "g", 1) < 0)
+		g_debug("bwrap does not wait");
+	close(r->gate[1]);
+	r->gate[1] = -1;
+}
+
+static bool needs_ticks(const struct run *r)
+{
+	const uint64_t *limit = r->confined->limits.value;
+
+	return limit[LIMIT_MEMORY] || limit[LIMIT_PROCESSES] || limit[LIMIT_CPU];
+}
+
+static void check_processes(struct run *r, const struct usage *u)
+{
+	uint64_t limit = r->confined->limits.value[LIMIT_PROCESSES];
+
+	if (!limit || u->processes < limit)
+		return;
+	if (u->processes > limit) {
+		end_for(r, LIMIT_PROCESSES);
+	} else if (!r->warned && geteuid() != 0) {
+		r->warned = true;
+		output_note("the limit processes=%" PRIu64 " is reached, more are refused", limit);
+	}
+}
+
+static void check_usage(struct run *r)
+{
+	const uint64_t *limit = r->confined->limits.value;
+	struct usage u;
+
+	if (!r->first || !needs_ticks(r))
+		return;
+	usage_read(r->first, limit[LIMIT_PROCESSES] ? limit[LIMIT_PROCESSES] + 1 : UINT64_MAX, &u);
+	check_processes(r, &u);
+	if (limit[LIMIT_CPU] && u.cpu_ms > limit[LIMIT_CPU])
+		end_for(r, LIMIT_CPU);
+	if (limit[LIMIT_MEMORY] && u.memory > limit[LIMIT_MEMORY] &&
+	    usage_shared_memory(r->first) > limit[LIMIT_MEMORY])
+		end_for(r, LIMIT_MEMORY);
+}
+
+static void check_clock(struct run *r)
+{
+	uint64_t limit = r->confined->limits.value[LIMIT_TIME];
+	int64_t now = now_ms();
+
+	if (limit && (uint64_t)(now - r->started) >= limit)
+		end_for(r, LIMIT_TIME);
+	if (r->kill_at && now >= r->kill_at)
+		end_all(r);
+}
+
+static int next_look(const struct run *r)
+{
+	uint64_t limit = r->confined->limits.value[LIMIT_TIME];
+	int64_t now = now_ms(), next = INT64_MAX;
+
+	if (r->reason < 0 && limit)
+		next = r->started + (int64_t)limit;
+	if (r->kill_at)
+		next = MIN(next, r->kill_at);
+	if (r->first && r->reason < 0 && needs_ticks(r))
+		next = MIN(next, now + TICK_MS);
+	return next == INT64_MAX ? -1 : (int)CLAMP(next - now, 0, 60 * 1000);
+}
+
+/* Waiting */
+
+/* The number behind "key" in what bwrap has told; -1 when it has not. */
+static int told(const struct run *r, const char *key)
+{
+	const char *at = strstr(r->text, key);
+
+	at = at ? strchr(at, ':') : NULL;
+	return at ? atoi(at + 1) : -1;
+}
+
+static void hear(struct run *r)
+{
+	ssize_t n = read(r->status[0], r->text + r->text_used, sizeof(r->text) - 1 - r->text_used);
+
+	if (n <= 0) {
+		close(r->status[0]);
+		r->status[0] = -1;
+		return;
+	}
+	r->text_used += n;
+	r->text[r->text_used] = '\0';
+	if (r->first || told(r, "\"child-pid\"") <= 0)
+		return;
+	r->first = told(r, "\"child-pid\"");
+	open_gate(r);
+}
+
+static void take_signal(struct run *r)
+{
+	struct signalfd_siginfo info;
+
+	if (read(r->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo != SIGCHLD)
+		hand_on(r, (int)info.ssi_signo);
+	else if (waitpid(r->pid, &r->wait_status, WNOHANG) == r->pid)
+		r->pid = 0;
+}
+
+static void attend(struct run *r)
+{
+	while (r->pid) {
+		struct pollfd fds[] = {
+			{ .fd = r->signals, .events = POLLIN },
+			{ .fd = r->status[0], .events = POLLIN },
+			{ .fd = r->reason < 0 ? streams_full_fd(r->streams) : -1, .events = POLLIN },
+		};
+
+		if (poll(fds, G_N_ELEMENTS(fds), next_look(r)) < 0)
+			continue;
+		if (fds[1].revents)
+			hear(r);
+		if (fds[0].revents)
+			take_signal(r);
+		if (fds[2].revents)
+			end_for(r, LIMIT_OUTPUT);
+		if (r->pid) {
+			check_clock(r);
+			check_usage(r);
+		}
+	}
+	while (r->status[0] >= 0)
+		hear(r);
+}
+
+/* The signals that are for the program: it has a say, we wait for its end. */
+static void take_signals(struct run *r)
+{
+	struct sigaction hangup;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaction(SIGHUP, NULL, &hangup);
+	if (hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &r->old_mask);
+	r->signals = signalfd(-1, &set, SFD_CLOEXEC);
+	r->foreground = isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1;
+	for (unsigned i = 0; i < G_N_ELEMENTS(left_alone); i++) {
+		const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+		sigaction(left_alone[i], &ignore, &r->old[i]);
+	}
+}
+
+/* A program that was killed leaves the terminal to a process group that is no more. */
+static void take_terminal_back(const struct run *r)
+{
+	sigset_t set, old;
+
+	if (r->foreground != getpgrp())
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	if (tcsetpgrp(STDIN_FILENO, r->foreground) < 0)
+		g_debug("the terminal is gone");
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static void give_signals_back(struct run *r)
+{
+	take_terminal_back(r);
+	for (unsigned i = 0; i < G_N_ELEMENTS(left_alone); i++)
+		sigaction(left_alone[i], &r->old[i], NULL);
+	close(r->signals);
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+}
+
+static bool finish(const struct run *r, int *ret_status, GError **error)
+{
+	int code = told(r, "\"exit-code\"");
+
+	if (r->reason >= 0)
+		*ret_status = r->reason == LIMIT_TIME ? CONFINED_TIMEOUT : CONFINED_KILLED;
+	else if (code >= 0)
+		*ret_status = code;
+	else if (r->kill_at)
+		*ret_status = CONFINED_KILLED;
+	else
+		return platform_explain(r->first, error);
+	return true;
+}
+
+static bool open_all(struct run *r, GError **error)
+{
+	r->bwrap = platform_find_bwrap(error);
+	if (!r->bwrap)
+		return false;
+	r->streams = streams_new(r->confined->limits.value[LIMIT_OUTPUT], error);
+	r->filter = r->streams ? syscalls_filter(error) : -1;
+	if (r->filter < 0)
+		return false;
+	if (pipe2(r->status, O_CLOEXEC) == 0 && pipe2(r->gate, O_CLOEXEC) == 0)
+		return true;
+	tool_error_errno(error, -errno, NULL, "pipe");
+	return false;
+}
+
+static void close_all(struct run *r)
+{
+	int fds[] = { r->filter, r->status[0], r->status[1], r->gate[0], r->gate[1] };
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	if (r->streams)
+		streams_free(r->streams);
+	g_free(r->bwrap);
+}
+
+bool confined_run(const struct confined *c, int *ret_status, GError **error)
+{
+	struct run r = { .confined = c, .filter = -1, .status = { -1, -1 }, .gate = { -1, -1 }, .reason = -1 };
+	bool ok = open_all(&r, error);
+
+	if (ok) {
+		take_signals(&r);
+		ok = start(&r, error);
+		if (ok) {
+			attend(&r);
+			streams_finish(r.streams);
+		}
+		give_signals_back(&r);
+	}
+	ok = ok && finish(&r, ret_status, error);
+	close_all(&r);
+	return ok;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/run/cycle.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/control.h"
+#include "tools/attach.h"
+#include "tools/command.h"
+#include "tools/exit.h"
+#include "tools/output.h"
+#include "tools/sandbox.h"
+
+#define PREFIX "run-"
+#define TRIES 100 /* runs that begin at the same moment */
+
+struct cycle {
+	char *sandbox;
+	char *snapshot;
+	int64_t epoch;
+	int64_t started; /* us */
+	uint64_t changes;
+};
+
+static const char *const names[] = {
+	[ON_EXIT_KEEP] = "keep",
+	[ON_EXIT_ASK] = "ask",
+	[ON_EXIT_COMMIT] = "commit",
+	[ON_EXIT_ROLLBACK] = "rollback",
+};
+
+bool cycle_parse(const char *name, enum on_exit *ret)
+{
+	for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+		if (!g_str_equal(names[i], name ? name : names[ON_EXIT_KEEP]))
+			continue;
+		*ret = (enum on_exit)i;
+		return true;
+	}
+	return false;
+}
+
+/* The snapshot */
+
+static uint64_t next_number(struct attached *a)
+{
+	g_autoptr(GPtrArray) all = NULL;
+	uint64_t next = 1;
+
+	if (store_snapshot_list(a->store, &all) < 0)
+		return next;
+	for (unsigned i = 0; i < all->len; i++) {
+		const char *name = ((struct snapshot *)all->pdata[i])->name;
+		uint64_t n = g_str_has_prefix(name, PREFIX) ? g_ascii_strtoull(name + strlen(PREFIX), NULL, 10) : 0;
+
+		if (n < UINT64_MAX)
+			next = MAX(next, n + 1);
+	}
+	return next;
+}
+
+static bool make_snapshot(struct cycle *c, struct attached *a, GError **error)
+{
+	uint64_t number = next_number(a);
+	GError *failure = NULL;
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		g_autofree char *name = g_strdup_printf(PREFIX "%" PRIu64, number + i);
+		g_autoptr(GVariant) arguments = g_variant_ref_sink(g_variant_new_parsed("{'name': <%s>}", name));
+		g_autoptr(GVariant) answer = NULL;
+
+		g_clear_error(&failure);
+		answer = control_call(a->control, "snapshot", arguments, &failure);
+		if (answer && g_variant_lookup(answer, "epoch", "x", &c->epoch)) {
+			c->snapshot = g_steal_pointer(&name);
+			return true;
+		}
+		if (!g_error_matches(failure, CONTROL_ERROR, CONTROL_ERROR_EXISTS))
+			break;
+	}
+	if (failure)
+		g_propagate_error(error, failure);
+	else
+		tool_error(error, EXIT_INTERNAL, NULL, "the view gave no epoch");
+	return false;
+}
+
+struct cycle *cycle_begin(struct attached *a, GError **error)
+{
+	struct cycle *c = g_new0(struct cycle, 1);
+
+	c->sandbox = g_strdup(a->sandbox->name);
+	if (!make_snapshot(c, a, error)) {
+		cycle_free(c);
+		return NULL;
+	}
+	c->started = g_get_monotonic_time();
+	return c;
+}
+
+/* The summary */
+
+static bool count_changes(struct cycle *c, struct attached *a, GError **error)
+{
+	g_autoptr(tree_t) from = NULL;
+	g_autoptr(tree_t) to = NULL;
+	g_autoptr(GPtrArray) changes = NULL;
+	int64_t now;
+
+	if (!attached_pin(a, &now, error))
+		return false;
+	from = tree_open(a->store, a->lower, c->epoch);
+	to = tree_open(a->store, a->lower, now);
+	if (!attached_changes(a, from, to, NULL, true, &changes, error))
+		return false;
+	c->changes = changes->len;
+	return true;
+}
+
+void cycle_summarise(struct cycle *c, struct attached *a, int status)
+{
+	double seconds = (double)(g_get_monotonic_time() - c->started) / G_USEC_PER_SEC;
+	g_autoptr(GError) failure = NULL;
+	g_autofree char *show = NULL;
+
+	if (!count_changes(c, a, &failure)) {
+		output_note("%s: exit %d after %.1f s; the changes could not be counted: %s", c->snapshot, status,
+			    seconds, failure->message);
+		return;
+	}
+	if (c->changes)
+		show = g_strdup_printf(" (sbxfs diff %s --from %s)", c->sandbox, c->snapshot);
+	output_note("%s: exit %d after %.1f s, changed paths: %" PRIu64 "%s", c->snapshot, status, seconds, c->changes,
+		    show ? show : "");
+}
+
+/* Afterwards */
+
+static int run_command(command_run run, const char *const *words, GError **error)
+{
+	g_autofree char **argv = g_memdup2(words, sizeof(*words) * (g_strv_length((char **)words) + 1));
+	struct invocation inv = { .program = words[0], .argc = (int)g_strv_length(argv), .argv = argv };
+	int code;
+
+	fflush(stdout);
+	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return EXIT_INTERNAL;
+	code = run(&inv, error);
+	fflush(stdout);
+	g_clear_pointer(&inv.args, g_ptr_array_unref);
+	g_clear_pointer(&inv.paths, g_ptr_array_unref);
+	return code;
+}
+
+/* Whoever was asked looks at the list of commit once more, and is asked there. */
+static int commit(const struct cycle *c, bool asked, GError **error)
+{
+	const char *const words[] = { "sbxfs commit", c->sandbox, asked ? NULL : "-y", NULL };
+
+	return run_command(cmd_commit, words, error);
+}
+
+static int rollback(const struct cycle *c, GError **error)
+{
+	const char *const words[] = { "sbxfs rollback", c->sandbox, "--to", c->snapshot, "-y", NULL };
+
+	return run_command(cmd_rollback, words, error);
+}
+
+static enum on_exit ask(void)
+{
+	char *line = NULL;
+	size_t size = 0;
+	enum on_exit answer = ON_EXIT_KEEP;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+		output_note("there is no terminal to ask on: the changes are kept");
+		return ON_EXIT_KEEP;
+	}
+	fprintf(stderr,
+		"keep the changes in the sandbox, commit all of the sandbox's, or roll back this run's? [K/c/r] ");
+	fflush(stderr);
+	if (getline(&line, &size, stdin) > 0)
+		answer = strchr("cC", *line) ? ON_EXIT_COMMIT : strchr("rR", *line) ? ON_EXIT_ROLLBACK : ON_EXIT_KEEP;
+	free(line);
+	return answer;
+}
+
+bool cycle_end(struct cycle *c, enum on_exit what, int *status, GError **error)
+{
+	bool asked = what == ON_EXIT_ASK;
+	GError *failure = NULL;
+	int code = EXIT_DONE;
+
+	if (what == ON_EXIT_ROLLBACK ? !c->changes : what == ON_EXIT_KEEP)
+		return true;
+	if (asked)
+		what = c->changes ? ask() : ON_EXIT_KEEP;
+	if (what == ON_EXIT_COMMIT)
+		code = commit(c, asked, &failure);
+	else if (what == ON_EXIT_ROLLBACK)
+		code = rollback(c, &failure);
+	if (failure && *status != 0) {
+		output_note("%s: %s", names[what], failure->message);
+		g_error_free(failure);
+		return true;
+	}
+	if (failure)
+		g_propagate_error(error, failure);
+	else if (*status == 0)
+		*status = code;
+	return failure == NULL;
+}
+
+void cycle_free(struct cycle *c)
+{
+	g_free(c->sandbox);
+	g_free(c->snapshot);
+	g_free(c);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * cycle - what comes before and after a run: a snapshot to go back to, what changed, and what happens with it
+ *
+ * The snapshots are run-1, run-2, ...; of several runs at once in one sandbox each has its own, and "what changed" is
+ * what all of them did.
+ */
+
+#include <glib.h>
+#include <stdbool.h>
+
+struct attached;
+struct cycle;
+
+enum on_exit { ON_EXIT_KEEP, ON_EXIT_ASK, ON_EXIT_COMMIT, ON_EXIT_ROLLBACK };
+
+/* cycle_parse() - NULL stands for keep. */
+bool cycle_parse(const char *name, enum on_exit *ret);
+
+/* cycle_begin() - makes the snapshot and takes the time. @a must have been opened with ATTACH_CONTROL. */
+struct cycle *cycle_begin(struct attached *a, GError **error);
+/* cycle_summarise() - on standard error. */
+void cycle_summarise(struct cycle *c, struct attached *a, int status);
+/*
+ * cycle_end() - commits, rolls back or asks, with the commands of those names: nothing gets by their checks. @status
+ * is the program's; one of 0 becomes that of a commit or rollback that was refused. What they print goes to standard
+ * error, standard output is the program's.
+ */
+bool cycle_end(struct cycle *c, enum on_exit what, int *status, GError **error);
+void cycle_free(struct cycle *c);

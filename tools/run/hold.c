@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/run/hold.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fs/control.h"
+#include "tools/exit.h"
+#include "tools/paths.h"
+#include "tools/sandbox.h"
+#include "tools/unmounting.h"
+
+#define STEP_US (20 * 1000)
+#define WAIT_VIEW_STEPS 250  /* 5 s: for a view whose mounting was interrupted */
+#define WAIT_BUSY_STEPS 250  /* 5 s: for somebody else who works in it; then it is detached under him */
+#define WAIT_ENDED_STEPS 500 /* 10 s */
+#define OFFSET_MASK INT64_C(0x3fffffffffffffff)
+
+struct hold {
+	char *name;
+	int lock;
+	off_t offset;
+	pid_t keeper; /* 0 = none */
+	int tell;     /* to the keeper; -1 */
+};
+
+/* A byte of its own in the file for each name; two names that share one only wait for each other. */
+static off_t offset_of(const char *name)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	return (off_t)(hash & OFFSET_MASK);
+}
+
+static bool lock_byte(const struct hold *h, short type, bool wait)
+{
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = h->offset, .l_len = 1 };
+
+	while (fcntl(h->lock, wait ? F_SETLKW : F_SETLK, &l) < 0)
+		if (errno != EINTR)
+			return false;
+	return true;
+}
+
+static void clear(struct hold *h)
+{
+	if (h->tell >= 0)
+		close(h->tell);
+	close(h->lock);
+	g_free(h->name);
+	g_free(h);
+}
+
+struct hold *hold_new(const char *name, GError **error)
+{
+	g_autofree char *runtime = paths_runtime_dir(error);
+	g_autofree char *path = runtime ? g_build_filename(runtime, "run.lock", NULL) : NULL;
+	struct hold *h;
+
+	if (!path)
+		return NULL;
+	h = g_new0(struct hold, 1);
+	h->name = g_strdup(name);
+	h->offset = offset_of(name);
+	h->tell = -1;
+	h->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (h->lock >= 0 && lock_byte(h, F_RDLCK, true))
+		return h;
+	tool_error_errno(error, -errno, path, "%s", path);
+	clear(h);
+	return NULL;
+}
+
+/* The view goes, and its process. For the last resort the process is asked itself: it detaches what is in use. */
+static bool take_down(const char *name, GError **error)
+{
+	GError *why = NULL;
+
+	for (int i = 0; i < WAIT_BUSY_STEPS; i++) {
+		g_autoptr(sandbox_t) s = sandbox_load(name, NULL);
+
+		g_clear_error(&why);
+		if (!s || !(s->mounted || s->live || sandbox_is_locked(s->dir)) || unmounting_run(s, &why))
+			return true;
+		if (!g_error_matches(why, TOOL_ERROR, EXIT_BUSY) && exit_code_of(why) != EXIT_BUSY)
+			break;
+		g_usleep(STEP_US);
+	}
+	g_propagate_error(error, why);
+	return false;
+}
+
+static pid_t server_of(const char *name)
+{
+	g_autoptr(sandbox_t) s = sandbox_load(name, NULL);
+	struct control *c = s ? sandbox_connect(s, NULL) : NULL;
+	g_autoptr(GVariant) nothing = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
+	g_autoptr(GVariant) status = c ? control_call(c, "status", nothing, NULL) : NULL;
+	gint32 pid = 0;
+
+	if (status)
+		g_variant_lookup(status, "pid", "i", &pid);
+	g_clear_pointer(&c, control_close);
+	return pid;
+}
+
+static void take_down_in_use(const char *name)
+{
+	pid_t pid = server_of(name);
+
+	if (pid > 0)
+		kill(pid, SIGTERM);
+	for (int i = 0; i < WAIT_ENDED_STEPS && pid > 0 && kill(pid, 0) == 0; i++)
+		g_usleep(STEP_US);
+	take_down(name, NULL);
+}
+
+/* The keeper */
+
+/* Whoever forked us died between the fork and the end of the mount: a view may still come. */
+static void wait_for_view(const char *name)
+{
+	for (int i = 0; i < WAIT_VIEW_STEPS; i++) {
+		g_autoptr(sandbox_t) s = sandbox_load(name, NULL);
+
+		if (s && s->live)
+			return;
+		g_usleep(STEP_US);
+	}
+}
+
+/* Nothing of the caller's is kept: not its terminal, its directory or a pipe that somebody reads to the end. */
+static void leave_caller(const struct hold *h, int told)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned low = MIN(h->lock, told), high = MAX(h->lock, told);
+
+	setsid();
+	prctl(PR_SET_NAME, "sbxfs-keeper");
+	if (chdir("/") < 0 || null < 0)
+		g_debug("the keeper stays where it is");
+	for (int fd = 0; fd <= 2; fd++)
+		dup2(null, fd);
+	close_range(3, low - 1, 0);
+	close_range(low + 1, high - 1, 0);
+	close_range(high + 1, ~0U, 0);
+}
+
+static void keep(const struct hold *h, int told)
+{
+	char byte;
+
+	leave_caller(h, told);
+	if (!lock_byte(h, F_WRLCK, true))
+		_exit(EXIT_INTERNAL);
+	if (read(told, &byte, 1) != 1)
+		wait_for_view(h->name);
+	if (!take_down(h->name, NULL))
+		take_down_in_use(h->name);
+	_exit(EXIT_DONE);
+}
+
+bool hold_start_keeper(struct hold *h, GError **error)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		tool_error_errno(error, -errno, NULL, "pipe");
+		return false;
+	}
+	fflush(NULL);
+	h->keeper = fork();
+	if (h->keeper == 0) {
+		close(fds[1]);
+		keep(h, fds[0]);
+	}
+	close(fds[0]);
+	h->tell = fds[1];
+	if (h->keeper > 0)
+		return true;
+	h->keeper = 0;
+	tool_error_errno(error, -errno, NULL, "fork");
+	return false;
+}
+
+void hold_mounted(struct hold *h)
+{
+	if (h->tell >= 0 && write(h->tell, "m", 1) < 0)
+		g_debug("the keeper is gone");
+}
+
+bool hold_free(struct hold *h, GError **error)
+{
+	bool ok = true;
+
+	if (!h)
+		return true;
+	/* Alone: everybody who comes now waits until the view is gone. */
+	if (h->keeper && lock_byte(h, F_WRLCK, false)) {
+		ok = take_down(h->name, error);
+		if (ok) {
+			kill(h->keeper, SIGKILL);
+			waitpid(h->keeper, NULL, 0);
+		}
+	}
+	clear(h);
+	return ok;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/run/limit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "rules/policy.h"
+#include "tools/exit.h"
+
+enum unit { UNIT_BYTES, UNIT_NUMBER, UNIT_TIME };
+
+static const struct {
+	const char *name;
+	enum unit unit;
+	const char *example;
+} kinds[LIMIT_COUNT] = {
+	[LIMIT_MEMORY] = { "memory", UNIT_BYTES, "4G" },  [LIMIT_PROCESSES] = { "processes", UNIT_NUMBER, "512" },
+	[LIMIT_CPU] = { "cpu", UNIT_TIME, "10m" },	  [LIMIT_TIME] = { "time", UNIT_TIME, "2h" },
+	[LIMIT_FILES] = { "files", UNIT_NUMBER, "1024" }, [LIMIT_OUTPUT] = { "output", UNIT_BYTES, "100M" },
+};
+
+static const struct {
+	enum unit unit;
+	char suffix;
+	uint64_t factor;
+} suffixes[] = {
+	{ UNIT_BYTES, '\0', 1 },
+	{ UNIT_BYTES, 'K', UINT64_C(1) << 10 },
+	{ UNIT_BYTES, 'M', UINT64_C(1) << 20 },
+	{ UNIT_BYTES, 'G', UINT64_C(1) << 30 },
+	{ UNIT_BYTES, 'T', UINT64_C(1) << 40 },
+	{ UNIT_NUMBER, '\0', 1 },
+	{ UNIT_TIME, '\0', 1000 },
+	{ UNIT_TIME, 's', 1000 },
+	{ UNIT_TIME, 'm', 60 * 1000 },
+	{ UNIT_TIME, 'h', 60 * 60 * 1000 },
+	{ UNIT_TIME, 'd', 24 * 60 * 60 * 1000 },
+};
+
+const char *limit_name(enum limit which)
+{
+	return kinds[which].name;
+}
+
+static int find_kind(const char *name)
+{
+	for (int i = 0; i < LIMIT_COUNT; i++)
+		if (g_str_equal(kinds[i].name, name))
+			return i;
+	return -1;
+}
+
+static bool parse(enum unit unit, const char *text, uint64_t *ret)
+{
+	char *end;
+	uint64_t n;
+
+	if (!g_ascii_isdigit(*text))
+		return false;
+	n = g_ascii_strtoull(text, &end, 10);
+	for (unsigned i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+		if (suffixes[i].unit != unit || *end != suffixes[i].suffix || (*end && end[1]))
+			continue;
+		if (n == 0 || n > (uint64_t)INT64_MAX / suffixes[i].factor)
+			return false;
+		*ret = n * suffixes[i].factor;
+		return true;
+	}
+	return false;
+}
+
+static void tighten(uint64_t *limit, uint64_t value)
+{
+	if (value && (!*limit || value < *limit))
+		*limit = value;
+}
+
+/* Of one layer; in it the last profile that has a key decides. */
+static bool read_layer(const struct policy *policy, enum policy_layer layer, struct limits *ret, GError **error)
+{
+	unsigned count;
+	const struct policy_setting *all = policy_settings(policy, &count);
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct policy_setting *s = &all[i];
+		int which = find_kind(s->key);
+
+		if (s->layer != layer || !g_str_equal(s->section, "limits") || which < 0)
+			continue;
+		if (!parse(kinds[which].unit, s->value, &ret->value[which])) {
+			tool_error(error, EXIT_POLICY, s->file,
+				   "%s:%u: %s = \"%s\" is no such limit; it looks like %s", s->file, s->line, s->key,
+				   s->value, kinds[which].example);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool read_given(const char *list, struct limits *ret, GError **error)
+{
+	g_auto(GStrv) items = g_strsplit(list, ",", -1);
+
+	for (char **item = items; *item; item++) {
+		g_auto(GStrv) pair = g_strsplit(g_strstrip(*item), "=", 2);
+		int which = pair[0] ? find_kind(pair[0]) : -1;
+
+		if (which < 0) {
+			tool_error(error, EXIT_USAGE, NULL,
+				   "--limit %s: there is no such limit; known are memory, processes, cpu, time, files "
+				   "and "
+				   "output, as in memory=4G,time=30m",
+				   *item);
+			return false;
+		}
+		if (!pair[1] || !parse(kinds[which].unit, pair[1], &ret->value[which])) {
+			tool_error(error, EXIT_USAGE, NULL, "--limit %s: write it like %s=%s", *item,
+				   kinds[which].name, kinds[which].example);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool limits_read(const struct policy *policy, char *const *given, struct limits *ret, GError **error)
+{
+	struct limits layers[POLICY_LAYERS] = { 0 };
+
+	for (int i = 0; i < POLICY_LAYERS; i++)
+		if (!read_layer(policy, (enum policy_layer)i, &layers[i], error))
+			return false;
+	for (; given && *given; given++)
+		if (!read_given(*given, &layers[POLICY_USER], error))
+			return false;
+	*ret = layers[POLICY_USER];
+	for (int i = 0; i < LIMIT_COUNT; i++) {
+		tighten(&ret->value[i], layers[POLICY_MANAGED].value[i]);
+		tighten(&ret->value[i], layers[POLICY_WORKSPACE].value[i]);
+	}
+	return true;
+}
+
+bool limits_has_disk(const struct policy *policy)
+{
+	return policy_setting(policy, "limits", "disk") != NULL;
+}
+
+char *limit_text(const struct limits *l, enum limit which)
+{
+	uint64_t n = l->value[which];
+	char suffix = '\0';
+
+	for (unsigned i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+		if (suffixes[i].unit != kinds[which].unit || l->value[which] % suffixes[i].factor)
+			continue;
+		n = l->value[which] / suffixes[i].factor;
+		suffix = suffixes[i].suffix;
+	}
+	return g_strdup_printf("%s=%" PRIu64 "%.1s", kinds[which].name, n, suffix ? (char[]){ suffix, '\0' } : "");
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * syscalls - the system calls that a confined program does not get, and the one home of libseccomp
+ *
+ * A list of what is refused, not of what is allowed: compilers, browsers and debuggers have to work. What is on it
+ * either reaches the kernel beyond the namespaces (keys, bpf, perf, modules), makes new namespaces and mounts, opens a
+ * large part of the kernel for little use (io_uring, userfaultfd, rare socket families), or types into the terminal
+ * (TIOCSTI). A call of another architecture than the program's own (32-bit, x32) kills the process.
+ */
+
+#include <glib.h>
+
+/* syscalls_filter() - as a file from which bwrap reads it; the caller closes it. -1 with an error. */
+int syscalls_filter(GError **error);
