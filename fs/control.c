@@ -137,6 +137,8 @@ static GVariant *op_snapshot_delete(struct overlay *o, GVariantDict *in, int *re
 	overlay_lock(o);
 	r = store_snapshot_delete(overlay_store(o), name);
 	overlay_unlock(o);
+	if (r == 0)
+		overlay_record(o, AUDIT_SNAPSHOT, "snapshot-delete", name);
 	return r < 0 ? control_fail(error, r, name) : answer_empty();
 }
 

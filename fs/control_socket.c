@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fs/control.h"
+#include "fs/overlay.h"
 
 #define MESSAGE_MAX (64u * 1024 * 1024)
 #define REQUEST_TYPE G_VARIANT_TYPE("(sa{sv})")
@@ -116,11 +117,14 @@ struct control_server {
 	GThread *thread;
 };
 
+/* What this thread does from now on is recorded as the peer's. */
 static bool peer_is_owner(GSocket *socket)
 {
 	g_autoptr(GCredentials) peer = g_socket_get_credentials(socket, NULL);
 	uid_t uid = peer ? g_credentials_get_unix_user(peer, NULL) : (uid_t)-1;
 
+	if (peer)
+		overlay_caller(g_credentials_get_unix_pid(peer, NULL), uid);
 	return uid == geteuid() || uid == 0;
 }
 

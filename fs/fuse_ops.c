@@ -15,8 +15,12 @@
 
 #define MAX_IO (1024 * 1024)
 
+/* Each operation begins with it. */
 static struct overlay *req_overlay(fuse_req_t req)
 {
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	overlay_caller(ctx->pid, ctx->uid);
 	return ((struct view *)fuse_req_userdata(req))->overlay;
 }
 

@@ -16,6 +16,7 @@
 #include "fs/fuse_ops.h"
 #include "fs/overlay.h"
 #include "rules/policy.h"
+#include "snapshot/audit_writer.h"
 #include "snapshot/store.h"
 
 G_DEFINE_QUARK(sbxfs-mount-error-quark, mount_error)
@@ -201,7 +202,11 @@ static bool service_open(struct service *s, GError **error)
 	}
 	store_set(store, "mountpoint", s->options->mountpoint);
 	s->view.overlay = overlay_new(store, lower, g_steal_pointer(&s->policy));
-	return true;
+	if (overlay_audit(s->view.overlay, &why))
+		return true;
+	g_set_error(error, MOUNT_ERROR, g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY) ? MOUNT_ERROR_BUSY : MOUNT_ERROR_STORE, "%s", why->message);
+	g_error_free(why);
+	return false;
 }
 
 static bool service_mount(struct service *s, GError **error)
@@ -261,6 +266,13 @@ static gpointer checkpoint_main(gpointer data)
 	return NULL;
 }
 
+static void service_record(struct service *s, const char *operation)
+{
+	g_autofree char *detail = g_strdup_printf("%s, policy %s", s->options->mountpoint, policy_name(overlay_policy(s->view.overlay)));
+
+	overlay_record(s->view.overlay, AUDIT_MOUNT, operation, detail);
+}
+
 static bool service_start(struct service *s, GError **error)
 {
 	struct overlay_watcher watcher = { .expire_entry = expire_entry, .inval_inode = inval_inode, .user = s };
@@ -277,6 +289,8 @@ static bool service_start(struct service *s, GError **error)
 		s->control = control_serve(s->view.overlay, s->options->socket, error);
 		ok = s->control != NULL;
 	}
+	if (ok)
+		service_record(s, "mount");
 	block_signals(false);
 	return ok;
 }
@@ -293,6 +307,10 @@ static void service_stop(struct service *s)
 		g_async_queue_push(s->checkpoint_stop, s);
 		g_thread_join(s->checkpoint);
 		g_async_queue_unref(s->checkpoint_stop);
+	}
+	if (s->mounted && s->control) {
+		overlay_caller(getpid(), getuid());
+		service_record(s, "umount");
 	}
 	/* Before the session, to which its threads speak. */
 	overlay_free(s->view.overlay);

@@ -13,7 +13,7 @@
  * A node stays while the kernel counts lookups on it, while a dentry with a row leads to it, or while it has dentries below.
  * A dentry without row exists only together with its node.
  *
- * Lock order: overlay->lock, then nothing. Everything here is protected by overlay->lock.
+ * Lock order: overlay->lock, then that of the audit's writer, which does nothing but append. Everything here is protected by overlay->lock.
  */
 
 #include <glib.h>
@@ -53,6 +53,7 @@ struct node {
 	char *origin; /* workspace path that shows through; NULL with @is_lower: that of the parent plus the name */
 	bool is_lower; /* something of the workspace shows through (bytes, attributes or entries) */
 	bool rows_loaded; /* directories: all names with rows are in @children */
+	uint64_t read_version; /* of the bytes whose reading is recorded: see fs/audit_note.c */
 	bool watched;     /* directories: changes of the workspace directory are reported, so it may be cached without end */
 	struct verdict verdict;
 	GHashTable *children; /* name -> dentry; NULL = none */

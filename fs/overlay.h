@@ -18,6 +18,7 @@
 #include <sys/statvfs.h>
 
 #include "snapshot/attr.h"
+#include "snapshot/audit_record.h"
 
 struct lower;
 struct overlay;
@@ -62,6 +63,16 @@ void overlay_watch(struct overlay *o, const struct overlay_watcher *w);
 
 /* overlay_drain() - returns when the kernel has been told of every change made before. Not from a thread that serves requests. */
 void overlay_drain(struct overlay *o);
+
+/*
+ * overlay_audit() - from now on everything is recorded in the audit of the store (snapshot/audit.h), and a change that can't be recorded fails.
+ * Starts a thread; overlay_free() completes the audit.
+ */
+bool overlay_audit(struct overlay *o, GError **error);
+/* overlay_record() - what is no operation of the overlay. */
+int overlay_record(struct overlay *o, enum audit_kind kind, const char *operation, const char *detail);
+/* overlay_caller() - on whose behalf this thread calls from now on; for the audit. */
+void overlay_caller(int32_t pid, uint32_t uid);
 
 struct store *overlay_store(struct overlay *o);   /* borrowed; use only under overlay_lock() */
 struct lower *overlay_lower(struct overlay *o);   /* borrowed */

@@ -13,11 +13,13 @@ int overlay_getattr(struct overlay *o, uint64_t ino, bool for_data, struct overl
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "read", .ino = ino });
 	r = overlay_node(o, ino, &n);
 	if (r == 0 && for_data)
 		r = guard_read(&n->verdict);
 	if (r == 0)
 		r = node_entry(o, n, ret);
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -66,6 +68,12 @@ static int setattr_rows(struct overlay *o, struct node *n, unsigned int set, con
 	return node_save(o, n);
 }
 
+/* What the audit calls it: what weighs most. */
+static const char *set_name(unsigned int set)
+{
+	return set & SET_SIZE ? "truncate" : set & SET_MODE ? "chmod" : set & (SET_UID | SET_GID) ? "chown" : "utimes";
+}
+
 int overlay_setattr(struct overlay *o, uint64_t ino, unsigned int set, const struct attr *attr, const struct caller *who,
 		    struct overlay_entry *ret)
 {
@@ -73,6 +81,7 @@ int overlay_setattr(struct overlay *o, uint64_t ino, unsigned int set, const str
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = set_name(set), .ino = ino });
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
 		r = guard_change(&n->verdict);
@@ -84,6 +93,7 @@ int overlay_setattr(struct overlay *o, uint64_t ino, unsigned int set, const str
 		r = overlay_end(o, setattr_rows(o, n, set, attr, who));
 	if (r == 0)
 		r = node_entry(o, n, ret);
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }

@@ -70,6 +70,7 @@ void overlay_free(struct overlay *o)
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
 	overlay_leave_dir(o);
+	audit_note_free(o->audit);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
 	policy_free(o->policy);
@@ -153,7 +154,8 @@ static void undo_apply(struct overlay *o, struct undo *u)
 	u->node->is_lower = u->is_lower;
 }
 
-int overlay_end(struct overlay *o, int r)
+/* For what is no part of the operation that runs; the audit does not hear of it. */
+static int transaction_end(struct overlay *o, int r)
 {
 	if (r == 0)
 		r = store_commit(o->store);
@@ -171,6 +173,16 @@ int overlay_end(struct overlay *o, int r)
 	if (r == 0 && o->trim && o->trim->content && content_trim(o->trim->content) < 0)
 		g_debug("a cut object keeps its space until it grows again");
 	o->trim = NULL;
+	return r;
+}
+
+int overlay_end(struct overlay *o, int r)
+{
+	/* The record first: there may be one of a change that a crash prevented, but never a change without one. */
+	if (r == 0)
+		r = audit_announce(o);
+	r = transaction_end(o, r);
+	audit_settle(o, r);
 	return r;
 }
 
@@ -542,7 +554,7 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 	/* Another name of an inode that was changed: from now on it is a changed name too, for the diff to find. */
 	r = overlay_begin(o);
 	if (r == 0)
-		r = overlay_end(o, dentry_anchor_link(o, d, &print));
+		r = transaction_end(o, dentry_anchor_link(o, d, &print));
 	/* Who can't write it down can still show it. */
 	return r == -ENOSPC || r == -EDQUOT || r == -EROFS ? 0 : r;
 }
@@ -890,7 +902,7 @@ static int orphan_drop_rows(struct overlay *o, const struct node *n)
 		r = store_node_drop(o->store, n->ino);
 	if (r == 0 && n->row.content)
 		r = content_drop(o->store, n->row.content);
-	return overlay_end(o, r);
+	return transaction_end(o, r);
 }
 
 static int orphan_drop(struct overlay *o, const struct node *n)

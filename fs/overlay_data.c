@@ -235,9 +235,12 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 	ssize_t r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "read", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_read(&n->verdict);
+	if (r == 0)
+		audit_read(o, n);
 	if (r == 0 && guard_is_masked(&n->verdict)) {
 		r = read_masked(o, n, buf, size, offset);
 	} else if (r == 0 && node_follows(n)) {
@@ -247,6 +250,7 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 	} else if (r == 0) {
 		r = node_read(o, n, buf, size, offset);
 	}
+	audit_end(o, r < 0 ? (int)r : 0);
 	overlay_unlock(o);
 	return path ? lower_read(o, path, buf, size, offset) : r;
 }
@@ -258,6 +262,7 @@ int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size,
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "write", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_change(&n->verdict);
@@ -271,6 +276,7 @@ int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size,
 			r = data_changed(o, n, c, who);
 		r = overlay_end(o, r);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -282,6 +288,7 @@ int overlay_fallocate(struct overlay *o, uint64_t ino, int mode, uint64_t offset
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "fallocate", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_change(&n->verdict);
@@ -295,6 +302,7 @@ int overlay_fallocate(struct overlay *o, uint64_t ino, int mode, uint64_t offset
 			r = data_changed(o, n, c, NULL);
 		r = overlay_end(o, r);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -321,6 +329,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	int64_t r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "seek", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : guard_read(&n->verdict);
@@ -334,6 +343,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	} else if (r == 0) {
 		r = -ENXIO; /* an empty file has neither data nor holes */
 	}
+	audit_end(o, r < 0 ? (int)r : 0);
 	overlay_unlock(o);
 	return path ? lower_seek(o, path, offset, whence) : r;
 }

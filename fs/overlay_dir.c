@@ -190,6 +190,7 @@ int overlay_readdir(struct overlay *o, uint64_t ino, uint64_t offset, bool plus,
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "list", .ino = ino });
 	r = overlay_dir(o, ino, &dir);
 	if (r == 0)
 		r = guard_read(&dir->verdict);
@@ -206,6 +207,7 @@ int overlay_readdir(struct overlay *o, uint64_t ino, uint64_t offset, bool plus,
 		if (r == 0 && !full)
 			g_clear_pointer(&dir->listing, listing_free);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }

@@ -120,17 +120,22 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "lookup", .ino = parent, .name = name });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r < 0)
 		goto out;
-	if (c.node && guard_is_hidden(&c.node->verdict))
+	if (c.node && guard_is_hidden(&c.node->verdict)) {
+		audit_hidden(o);
 		hidden = g_steal_pointer(&c.node);
+	}
 	*ret = (struct overlay_entry){ .name_cacheable = name_is_cacheable(dir, &c) };
 	/* In a denied directory only what is allowed again, and the way to it, can be told from what is not there. */
 	if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))
 		r = -EACCES;
 	else if (c.node)
 		r = node_entry(o, c.node, ret);
+	if (c.node && r == 0 && ret->guarded)
+		audit_closed(o, c.node);
 	if (c.node && r == 0) {
 		c.node->lookups++;
 		ret->name_cacheable = name_is_cacheable(dir, &c);
@@ -138,6 +143,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 		node_release(o->nodes, c.node ? c.node : hidden);
 	}
 out:
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -158,6 +164,7 @@ void overlay_forget(struct overlay *o, uint64_t ino, uint64_t count)
 /* Making */
 
 struct making {
+	const char *operation; /* for the audit */
 	uint32_t mode;
 	uint64_t rdev;
 	const char *target;
@@ -223,11 +230,13 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = m->operation, .ino = parent, .name = name });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
 		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
 	if (r == 0) {
 		child_verdict(o, dir, name, NULL, true, S_ISDIR(m->mode), &v);
+		audit_verdict(o, &v);
 		if (c.node)
 			r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
 		else
@@ -250,6 +259,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		if (old)
 			node_forget_unused(o, old);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -257,7 +267,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 int overlay_mknod(struct overlay *o, uint64_t parent, const char *name, uint32_t mode, uint64_t rdev, const struct caller *who,
 		  struct overlay_entry *ret)
 {
-	struct making m = { .mode = mode, .rdev = rdev };
+	struct making m = { .operation = "create", .mode = mode, .rdev = rdev };
 
 	if (!(mode & S_IFMT))
 		m.mode |= S_IFREG;
@@ -266,7 +276,7 @@ int overlay_mknod(struct overlay *o, uint64_t parent, const char *name, uint32_t
 
 int overlay_mkdir(struct overlay *o, uint64_t parent, const char *name, uint32_t mode, const struct caller *who, struct overlay_entry *ret)
 {
-	struct making m = { .mode = (mode & 07777) | S_IFDIR };
+	struct making m = { .operation = "mkdir", .mode = (mode & 07777) | S_IFDIR };
 
 	return overlay_make(o, parent, name, &m, who, ret);
 }
@@ -274,7 +284,7 @@ int overlay_mkdir(struct overlay *o, uint64_t parent, const char *name, uint32_t
 int overlay_symlink(struct overlay *o, const char *target, uint64_t parent, const char *name, const struct caller *who,
 		    struct overlay_entry *ret)
 {
-	struct making m = { .mode = S_IFLNK | 0777, .target = target };
+	struct making m = { .operation = "symlink", .mode = S_IFLNK | 0777, .target = target };
 
 	return strlen(target) >= PATH_MAX ? -ENAMETOOLONG : overlay_make(o, parent, name, &m, who, ret);
 }
@@ -311,6 +321,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "link", .ino = ino, .new_ino = parent, .new_name = name });
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
 		r = name_target(o, parent, name, &dir, &c);
@@ -340,6 +351,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 		if (old && old != n)
 			node_forget_unused(o, old);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -351,6 +363,7 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "readlink", .ino = ino });
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
 		r = S_ISLNK(n->row.attr.mode) ? guard_read(&n->verdict) : -EINVAL;
@@ -360,6 +373,7 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 	} else if (r == 0) {
 		*ret = g_strdup(n->row.target ? n->row.target : "");
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -495,6 +509,7 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = want_dir ? "rmdir" : "unlink", .ino = parent, .name = name, .frees = true });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
 		r = c.node && !guard_is_hidden(&c.node->verdict) ? guard_change(&dir->verdict) : -ENOENT;
@@ -518,6 +533,7 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 			dir_drop_names(o, c.node);
 		dentry_end(o, dir, name, &row);
 	}
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -698,6 +714,8 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	if ((flags & ~(unsigned int)(RENAME_NOREPLACE | RENAME_EXCHANGE)) || flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = m.exchange ? "exchange" : "rename", .ino = parent, .name = name,
+					      .new_ino = new_parent, .new_name = new_name });
 	r = name_target(o, parent, name, &m.dir, &m.from);
 	if (r == 0)
 		r = name_target(o, new_parent, new_name, &m.new_dir, &m.to);
@@ -712,6 +730,7 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 	if (r == 0)
 		move_names(o, &m);
 out:
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }

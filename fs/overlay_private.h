@@ -9,6 +9,7 @@
  * fails.
  */
 
+#include "fs/audit_note.h"
 #include "fs/guard.h"
 #include "fs/invalidate.h"
 #include "fs/node.h"
@@ -26,6 +27,7 @@ struct overlay {
 	struct watch *watch;             /* the same; and where inotify gives nothing */
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
+	struct audit_note *audit;        /* NULL until overlay_audit() */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 	bool workspace_rows;             /* some row has the number of a workspace object */
 	/* The workspace directory looked into last: lookups come in runs. */

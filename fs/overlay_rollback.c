@@ -362,6 +362,7 @@ static int rollback_rows(struct overlay *o, int64_t epoch, bool some, struct cha
 
 int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes)
 {
+	g_autofree char *detail = NULL;
 	struct changed_rows c;
 	int r;
 
@@ -373,10 +374,15 @@ int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths,
 		r = store_rows_since(o->store, epoch, changed_rows_add_name, changed_rows_add_node, &c);
 	if (r == 0 && !paths && !scratch)
 		r = keep_scratch(o, epoch, &c);
+	detail = g_strdup_printf("to epoch %" G_GINT64_FORMAT ": %u names, %u files and directories%s", epoch, c.names->len, c.nodes->len,
+				 paths ? " of some paths" : "");
+	audit_begin(o, &(struct audit_about){ .kind = AUDIT_ROLLBACK, .operation = "rollback", .detail = detail });
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, rollback_rows(o, epoch, paths != NULL, &c));
+	audit_paths(o, AUDIT_ROLLBACK, "rollback", r == 0 ? paths : NULL);
+	audit_end(o, r);
 	if (r == 0)
 		r = overlay_resync(o, &c);
 	overlay_unlock(o);

@@ -268,14 +268,17 @@ void settle_prints(struct overlay *o, struct node *dir)
 int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths)
 {
 	struct settling s = { .overlay = o, .epoch = epoch };
+	g_autofree char *detail = NULL;
 	int r;
 
 	s.paths = g_hash_table_new(g_str_hash, g_str_equal);
 	for (const char *const *p = paths; *p; p++)
 		g_hash_table_add(s.paths, (gpointer)*p);
 	changed_rows_init(&s.rows);
+	detail = g_strdup_printf("%u paths of epoch %" G_GINT64_FORMAT, g_hash_table_size(s.paths), epoch);
 	overlay_lock(o);
 	overlay_leave_dir(o);
+	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "commit", .detail = detail });
 	r = overlay_begin(o);
 	if (r == 0) {
 		for (const char *const *p = paths; r == 0 && *p; p++)
@@ -284,6 +287,8 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths)
 			r = settle_path(&s, *p, false);
 		r = overlay_end(o, r);
 	}
+	audit_paths(o, AUDIT_COMMIT, "commit", r == 0 ? paths : NULL);
+	audit_end(o, r);
 	if (r == 0)
 		r = overlay_resync(o, &s.rows);
 	for (guint i = 0; r == 0 && i < s.rows.nodes->len; i++) {

@@ -12,9 +12,11 @@ int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch)
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .kind = AUDIT_SNAPSHOT, .operation = "snapshot", .detail = name });
 	r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, store_snapshot_create(o->store, name, ret_epoch));
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }

@@ -249,12 +249,15 @@ int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
 
 	changed_rows_init(&u.rows);
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "uncommit" });
 	r = overlay_begin(o);
 	if (r == 0) {
 		for (const char *const *p = paths; r == 0 && *p; p++)
 			r = unsettle_path(&u, *p);
 		r = overlay_end(o, r);
 	}
+	audit_paths(o, AUDIT_COMMIT, "uncommit", r == 0 ? paths : NULL);
+	audit_end(o, r);
 	if (r == 0)
 		r = overlay_resync(o, &u.rows);
 	for (guint i = 0; r == 0 && i < u.rows.nodes->len; i++) {

@@ -75,9 +75,11 @@ int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes *
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "getxattr", .ino = ino });
 	r = xattr_node(o, ino, name, &n);
 	if (r == 0)
 		r = node_xattrs(o, n, &set);
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	if (r < 0)
 		return r;
@@ -112,9 +114,11 @@ int overlay_listxattr(struct overlay *o, uint64_t ino, GByteArray **ret)
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "listxattr", .ino = ino });
 	r = xattr_node(o, ino, NULL, &n);
 	if (r == 0)
 		r = node_xattrs(o, n, &set);
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	if (r < 0)
 		return r;
@@ -153,7 +157,9 @@ int overlay_setxattr(struct overlay *o, uint64_t ino, const char *name, const vo
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "setxattr", .ino = ino, .detail = name });
 	r = change_xattr(o, ino, name, value ? value : "", size, flags);
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
@@ -163,7 +169,9 @@ int overlay_removexattr(struct overlay *o, uint64_t ino, const char *name)
 	int r;
 
 	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = "removexattr", .ino = ino, .detail = name });
 	r = change_xattr(o, ino, name, NULL, 0, XATTR_REPLACE);
+	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }

@@ -19,6 +19,7 @@ static const struct command table[] = {
 	{ "gate", cmd_gate, "check the changes before they are committed" },
 	{ "commit", cmd_commit, "write the changes into the workspace" },
 	{ "rollback", cmd_rollback, "take the view back to the start or to a snapshot" },
+	{ "log", cmd_log, "show and verify the audit: changes, denials, reads, commits" },
 	{ "run", cmd_run, "run a program confined to the view" },
 	{ "why", cmd_why, "tell which rule decides about a path" },
 	{ "profile", cmd_profile, "list, show and check policy profiles" },

@@ -57,6 +57,7 @@ bool command_requests_json(const struct invocation *inv);
 int cmd_mount(struct invocation *inv, GError **error);
 int cmd_umount(struct invocation *inv, GError **error);
 int cmd_list(struct invocation *inv, GError **error);
+int cmd_log(struct invocation *inv, GError **error);
 int cmd_status(struct invocation *inv, GError **error);
 int cmd_snapshot(struct invocation *inv, GError **error);
 int cmd_diff(struct invocation *inv, GError **error);

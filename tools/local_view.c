@@ -27,6 +27,8 @@ struct local_view *local_view_open(const struct sandbox *s, GError **error)
 		return NULL;
 	v = g_new0(struct local_view, 1);
 	v->overlay = overlay_new(g_steal_pointer(&index), g_steal_pointer(&workspace), policy);
+	if (!overlay_audit(v->overlay, error))
+		g_clear_pointer(&v, local_view_close);
 	return v;
 }
 
