@@ -341,8 +341,12 @@ static int node_of_lower(struct overlay *o, const struct fingerprint *print, str
 			return r;
 		if (!n)
 			break;
-		/* A row without names is an unlinked file, unless it has links left: those that were not looked up yet. */
-		if (node_same_object(n, print) && (n->row.born == 0 || (print->attr.nlink > 1 && n->row.attr.nlink > 0)))
+		/*
+		 * A row without names is an unlinked file, unless it has links left: those that were not looked up yet. A directory's
+		 * links are not names.
+		 */
+		if (node_same_object(n, print) &&
+		    (n->row.born == 0 || (!S_ISDIR(print->attr.mode) && print->attr.nlink > 1 && n->row.attr.nlink > 0)))
 			break;
 		if (fresh)
 			node_release(o->nodes, n);
@@ -517,6 +521,29 @@ int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving)
 	return 0;
 }
 
+/*
+ * A directory has one place. When its owner moved it to where it is found now, below @dir, what is left of its old one goes. If @dir seems
+ * to lie in it, then @dir was moved too and its place is the one of before: whoever asked has to look again from the top.
+ */
+static int dir_leave_old_place(struct overlay *o, struct node *n, struct node *dir)
+{
+	if (node_is_below(dir, n)) {
+		for (struct dentry *d = dir->names; d; d = d->next_of_node)
+			invalidator_expire(o->invalidator, d->parent->ino, d->name);
+		return -ESTALE;
+	}
+	dir->lookups++; /* it stays, whatever goes with the old place */
+	while (n->names) {
+		struct node *parent = n->names->parent;
+
+		invalidator_expire(o->invalidator, parent->ino, n->names->name);
+		dentry_remove(n->names);
+		node_release(o->nodes, parent);
+	}
+	dir->lookups--;
+	return 0;
+}
+
 /* A name without a row, known or not: what does the workspace have now? */
 static int child_of_lower(struct overlay *o, struct node *dir, const char *name, struct child *ret)
 {
@@ -540,6 +567,8 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 		return 0;
 	if (!d) {
 		r = node_of_lower(o, &print, &n);
+		if (r == 0 && node_is_dir(n))
+			r = dir_leave_old_place(o, n, dir);
 		if (r < 0)
 			return r;
 		ret->dentry = d = dentry_add(dir, name, n);

@@ -876,6 +876,28 @@ static void test_owner_removes_what_the_sandbox_touched(void **state)
 	view_check(v);
 }
 
+/* The owner puts each of two directories into the other, one after the other. What is known of the first move must not make a ring. */
+static void test_owner_turns_directories_inside_out(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	uint64_t a, b;
+	int r;
+
+	(void)state;
+	host_text(v, "a/f", "f");
+	host_dir(v, "b");
+	a = kernel_walk(v, "a", &r);
+	b = kernel_walk(v, "b", &r);
+	host_run(v, "mv a b/");
+	assert_int_equal(kernel_walk(v, "b/a", &r), a);
+	host_run(v, "mv b/a . && mv b a/");
+	assert_int_equal(kernel_walk(v, "a/b", &r), b);
+	assert_int_equal(view_rename(v, "a", "z", 0), 0);
+	check_text(v, "z/f", "f");
+	assert_int_equal(view_ino(v, "z/b"), b);
+	assert_int_equal(view_ino(v, "z/b/a"), 0);
+}
+
 static void test_owner_removes_a_directory_in_use(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -1061,6 +1083,7 @@ int main(void)
 		cmocka_unit_test(test_commit_of_a_directory_over_a_symlink),
 		cmocka_unit_test(test_owner_removes_what_the_sandbox_touched),
 		cmocka_unit_test(test_owner_removes_a_directory_in_use),
+		cmocka_unit_test(test_owner_turns_directories_inside_out),
 		cmocka_unit_test(test_rmdir_of_what_shows_nothing),
 		cmocka_unit_test(test_failures_leave_nothing),
 		cmocka_unit_test(test_no_room),
