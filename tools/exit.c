@@ -10,6 +10,7 @@
 #include "fs/mount.h"
 #include "rules/policy_error.h"
 #include "snapshot/git_commit.h"
+#include "snapshot/audit_writer.h"
 #include "snapshot/store.h"
 #include "tools/output.h"
 
@@ -127,6 +128,20 @@ static enum exit_code code_of_store(int code)
 	}
 }
 
+static enum exit_code code_of_audit(int code)
+{
+	switch (code) {
+	case AUDIT_ERROR_BUSY:
+		return EXIT_BUSY;
+	case AUDIT_ERROR_VERSION:
+		return EXIT_POLICY;
+	case AUDIT_ERROR_NO_SPACE:
+		return EXIT_NO_SPACE;
+	default:
+		return EXIT_INTERNAL;
+	}
+}
+
 static enum exit_code code_of_control(int code)
 {
 	switch (code) {
@@ -216,6 +231,8 @@ enum exit_code exit_code_of(const GError *error)
 		return code_of_store(error->code);
 	if (error->domain == GIT_COMMIT_ERROR)
 		return code_of_git(error->code);
+	if (error->domain == AUDIT_ERROR)
+		return code_of_audit(error->code);
 	if (error->domain == CONTROL_ERROR)
 		return code_of_control(error->code);
 	if (error->domain == MOUNT_ERROR)
