@@ -391,6 +391,27 @@ int node_load_row(struct overlay *o, struct node *n, const struct node_row *row)
 	return r;
 }
 
+void dir_keep_name(struct overlay *o, struct dentry *d)
+{
+	struct node *n = d->node, *dir = d->parent;
+	struct dentry *old;
+
+	if (!n || !node_is_dir(n))
+		return;
+	/* They stay, whatever goes with the old place. */
+	n->lookups++;
+	dir->lookups++;
+	while ((old = n->names == d ? d->next_of_node : n->names)) {
+		struct node *parent = old->parent;
+
+		invalidator_expire(o->invalidator, parent->ino, old->name);
+		dentry_remove(old);
+		node_release(o->nodes, parent);
+	}
+	n->lookups--;
+	dir->lookups--;
+}
+
 struct load {
 	struct overlay *overlay;
 	struct node *dir;
@@ -422,6 +443,7 @@ static int load_name(const struct name_row *name, const struct node_row *row, vo
 		d = dentry_add(load->dir, name->name, n);
 	d->born = name->born;
 	d->covers = name->covers;
+	dir_keep_name(o, d);
 	if (n)
 		node_update_verdict(o, n);
 	return 0;
@@ -522,26 +544,16 @@ int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving)
 }
 
 /*
- * A directory has one place. When its owner moved it to where it is found now, below @dir, what is left of its old one goes. If @dir seems
- * to lie in it, then @dir was moved too and its place is the one of before: whoever asked has to look again from the top.
+ * When @dir seems to lie in the directory @n that is found in it, then its owner moved both and what is known of the place of @dir is older
+ * than that: whoever asked has to look again from the top.
  */
-static int dir_leave_old_place(struct overlay *o, struct node *n, struct node *dir)
+static int dir_refuse_ring(struct overlay *o, const struct node *dir, const struct node *n)
 {
-	if (node_is_below(dir, n)) {
-		for (struct dentry *d = dir->names; d; d = d->next_of_node)
-			invalidator_expire(o->invalidator, d->parent->ino, d->name);
-		return -ESTALE;
-	}
-	dir->lookups++; /* it stays, whatever goes with the old place */
-	while (n->names) {
-		struct node *parent = n->names->parent;
-
-		invalidator_expire(o->invalidator, parent->ino, n->names->name);
-		dentry_remove(n->names);
-		node_release(o->nodes, parent);
-	}
-	dir->lookups--;
-	return 0;
+	if (!node_is_dir(n) || !node_is_below(dir, n))
+		return 0;
+	for (struct dentry *d = dir->names; d; d = d->next_of_node)
+		invalidator_expire(o->invalidator, d->parent->ino, d->name);
+	return -ESTALE;
 }
 
 /* A name without a row, known or not: what does the workspace have now? */
@@ -567,11 +579,12 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 		return 0;
 	if (!d) {
 		r = node_of_lower(o, &print, &n);
-		if (r == 0 && node_is_dir(n))
-			r = dir_leave_old_place(o, n, dir);
+		if (r == 0)
+			r = dir_refuse_ring(o, dir, n);
 		if (r < 0)
 			return r;
 		ret->dentry = d = dentry_add(dir, name, n);
+		dir_keep_name(o, d);
 		node_update_verdict(o, n);
 	}
 	ret->node = d->node;

@@ -69,6 +69,11 @@ int dentry_shows(struct overlay *o, const struct dentry *d);
 bool errno_is_absent(int r);
 /* name_is_cacheable() - what @c says of its name in @dir, positive or negative, can't change unheard. */
 bool name_is_cacheable(const struct node *dir, const struct child *c);
+/*
+ * dir_keep_name() - a directory has one place, and @d is it: other names of its node, known from before its owner or a rollback moved it,
+ * go. Does nothing for what is no directory.
+ */
+void dir_keep_name(struct overlay *o, struct dentry *d);
 /* overlay_load() - all rows of a directory are in memory after it. */
 int overlay_load(struct overlay *o, struct node *dir);
 /* overlay_lower_has() - whether the workspace has @name in the directory that shows through @dir. */

@@ -99,6 +99,7 @@ static int resync_name(struct overlay *o, const struct changed_name *c)
 			d = dentry_add(dir, c->name, n);
 		d->born = row.born;
 		d->covers = row.covers;
+		dir_keep_name(o, d);
 	} else if (r == 0 && d) {
 		d->born = d->covers = 0;
 		if (!d->node || !dentry_become_lower(o, d))

@@ -289,6 +289,9 @@ static bool op_pick(struct run *r, struct op *op)
 		return type == S_IFREG || type == S_IFDIR;
 	case OP_CHMOD:
 		op->flags = (const unsigned int[]){ 0644, 0755, 0600, 0700 }[dice(r, 4)];
+		/* The model is a directory that its owner has to get through; the view here has no kernel in front of it. */
+		if (type == S_IFDIR && geteuid() != 0)
+			op->flags |= 0100;
 		return type == S_IFREG || type == S_IFDIR;
 	case OP_XATTR:
 		op->flags = dice(r, 3);

@@ -40,6 +40,11 @@ struct viewed *viewed_new(const char *rules)
 {
 	struct viewed *v = g_new0(struct viewed, 1);
 
+	/* Owners arrive in the workspace only where whoever commits may give files away. */
+	if (geteuid() != 0) {
+		somebody.uid = geteuid();
+		somebody.gid = getegid();
+	}
 	v->dir = g_dir_make_tmp("sbxfs-view-XXXXXX", NULL);
 	v->workspace = g_build_filename(v->dir, "workspace", NULL);
 	v->store_dir = g_build_filename(v->dir, "store", NULL);
