@@ -513,3 +513,52 @@ def test_the_default_policy(t):
     sweep(t)
     t.umount()
     eq(read(t.w('.env')), MARK, 'the workspace')
+
+
+MASKING = '[profile cases]\n[files cases]\nwrite = **\nmask = **/.env, conf/\n'
+SCRATCH = '[profile cases]\n[files cases]\nwrite = **\nscratch = node_modules/, target/\n'
+
+
+@case(policy=MASKING, modes=('fresh',))
+def test_masked_files_show_their_keys(t):
+    t.seed({'.env': f'KEY={MARK.decode()}\n# {MARK.decode()}\n', 'conf/app.ini': f'[db]\nhost = h\npassword = {MARK.decode()}\n', 'conf/key.pem': MARK, 'free': 'f'})
+    yield
+    shown = {'.env': b'KEY=<masked>\n#\n', 'conf/app.ini': b'[db]\nhost = h\npassword =<masked>\n', 'conf/key.pem': b''}
+    for name, want in shown.items():
+        eq((read(t.m(name)), os.stat(t.m(name)).st_size), (want, len(want)), name)
+        fails(REFUSED, append, t.m(name), 'x')
+        fails('EROFS', os.unlink, t.m(name))
+        fails('EROFS', os.rename, t.m(name), t.m('out'))
+        fails(DENIED + ('EROFS',), os.link, t.m(name), t.m('out'))
+        fails(DENIED, os.listxattr, t.m(name))
+    fails('EROFS', create, t.m('conf/new'))
+    fails('EROFS', os.rename, t.m('free'), t.m('conf/free'))
+    os.mkdir(t.m('d'))
+    fails('EROFS', create, t.m('d/.env'))
+    for directory, _, files in os.walk(t.mnt):
+        for name in files:
+            check(MARK not in read(os.path.join(directory, name)), f'{name} shows what is masked')
+    check(MARK not in t.sbxfs('diff', t.name).bytes, 'the diff shows what is masked')
+
+
+@case(policy=SCRATCH, modes=('fresh',), workspace_changes=True)
+def test_scratch_stays_out_of_the_workspace(t):
+    t.seed({'p/a': 'a', 'target/old': 'old'})
+    yield
+    os.makedirs(t.m('p/node_modules/x'))
+    os.makedirs(t.m('new/target'))
+    for name in ('p/node_modules/x/f', 'new/target/o', 'target/old', 'new/file', 'p/a'):
+        write(t.m(name), 'agent')
+    listed = t.sbxfs('diff', t.name, '--name-status').out.splitlines()
+    eq(sorted(listed), ['A\tnew', 'A\tnew/file', 'M\tp/a'], 'the diff')
+    t.sbxfs('rollback', t.name, '-y')
+    scratch = ('p/node_modules/x/f', 'new/target/o', 'target/old')
+    eq(([read(t.m(name)) for name in scratch], read(t.m('p/a')), is_gone(t.m('new/file'))), ([b'agent'] * 3, b'a', True), 'after a rollback')
+    t.remount()
+    eq([read(t.m(name)) for name in scratch], [b'agent'] * 3, 'after a remount')
+    write(t.m('p/a'), 'agent')
+    t.sbxfs('commit', t.name, '-y')
+    eq((read(t.w('p/a')), read(t.w('target/old')), is_gone(t.w('p/node_modules'))), (b'agent', b'old', True), 'the workspace')
+    t.sbxfs('rollback', t.name, '-y', '--scratch')
+    # The directory above what was kept was pending, and is the workspace's since the commit.
+    eq((names(t.m('p')), read(t.m('target/old')), names(t.m('new'))), (['a'], b'old', []), 'after a rollback of scratch')

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-mask - what a masked file shows
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "fs/mask.h"
+
+static const struct {
+	const char *text;
+	const char *shown;
+} cases[] = {
+	{ "", "" },
+	{ "A=1\nB=two\n", "A=<masked>\nB=<masked>\n" },
+	{ "export TOKEN = abc\n", "export TOKEN =<masked>\n" },
+	{ "# key abc\n; key abc\n\n", "#\n;\n\n" },
+	{ "A=\n", "A=<masked>\n" },
+	{ "A=1", "A=<masked>\n" },
+	{ "A=1\r\n", "A=<masked>\n" },
+	/* A quoted value goes on to its closing quote. */
+	{ "A=\"one\ntwo\"\nB=3\n", "A=<masked>\nB=<masked>\n" },
+	{ "A='one\ntwo=2\n'\nB=3\n", "A=<masked>\nB=<masked>\n" },
+	{ "A=\"a\\\"b\"\nB=3\n", "A=<masked>\nB=<masked>\n" },
+	{ "A=\"never closed\nsecret\n", "" },
+	/* With sections only the values of credentials go. */
+	{ "[db]\nhost = h\npassword = p\nport: 1\napi_key: k\n", "[db]\nhost = h\npassword =<masked>\nport: 1\napi_key:<masked>\n" },
+	/* What is not understood to the last line is not shown at all. */
+	{ "A=1\nplain secret\n", "" },
+	{ "-----BEGIN KEY-----\nabc\n", "" },
+	{ "{\"a\": 1}\n", "" },
+	{ "host: h\n", "" },
+	{ "=x\n", "" },
+};
+
+static void test_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_autoptr(GBytes) shown = mask_text(cases[i].text, strlen(cases[i].text));
+		g_autofree char *text = g_strndup(g_bytes_get_data(shown, NULL), g_bytes_get_size(shown));
+
+		assert_string_equal(text, cases[i].shown);
+	}
+}
+
+static void test_not_text(void **state)
+{
+	g_autofree char *large = g_malloc0(MASK_MAX + 1);
+	g_autoptr(GBytes) binary = mask_text("A=1\n\0B=2\n", 9), all = NULL;
+
+	(void)state;
+	assert_int_equal(g_bytes_get_size(binary), 0);
+	memset(large, '\n', MASK_MAX + 1);
+	all = mask_text(large, MASK_MAX + 1);
+	assert_int_equal(g_bytes_get_size(all), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_table), cmocka_unit_test(test_not_text) };
+
+	return cmocka_run_group_tests_name("mask", tests, NULL, NULL);
+}
