@@ -255,56 +255,55 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 	return path ? lower_read(o, path, buf, size, offset) : r;
 }
 
-int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size, uint64_t offset, const struct caller *who)
+/* One change of a file's bytes. */
+struct data_change {
+	const char *operation;
+	const struct caller *who; /* NULL: nobody's privileges end with it */
+	const void *buf;          /* of a write; NULL = fallocate */
+	size_t size;
+	int mode;
+	uint64_t offset, length;
+};
+
+static int data_change_rows(struct overlay *o, struct node *n, const struct data_change *change)
 {
 	struct content *c;
+	int r = node_own_data(o, n, UINT64_MAX, &c);
+
+	if (r < 0)
+		return r;
+	r = change->buf ? content_write(c, change->buf, change->size, change->offset) :
+			  content_allocate(c, change->mode, change->offset, change->length);
+	return r < 0 ? r : data_changed(o, n, c, change->who);
+}
+
+static int overlay_change_data(struct overlay *o, uint64_t ino, const struct data_change *change)
+{
 	struct node *n;
 	int r;
 
 	overlay_lock(o);
-	audit_begin(o, &(struct audit_about){ .operation = "write", .ino = ino });
+	audit_begin(o, &(struct audit_about){ .operation = change->operation, .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_change(&n->verdict);
 	if (r == 0)
 		r = overlay_begin(o);
-	if (r == 0) {
-		r = node_own_data(o, n, UINT64_MAX, &c);
-		if (r == 0)
-			r = content_write(c, buf, size, offset);
-		if (r == 0)
-			r = data_changed(o, n, c, who);
-		r = overlay_end(o, r);
-	}
+	if (r == 0)
+		r = overlay_end(o, data_change_rows(o, n, change));
 	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
 }
 
+int overlay_write(struct overlay *o, uint64_t ino, const void *buf, size_t size, uint64_t offset, const struct caller *who)
+{
+	return overlay_change_data(o, ino, &(struct data_change){ .operation = "write", .who = who, .buf = buf, .size = size, .offset = offset });
+}
+
 int overlay_fallocate(struct overlay *o, uint64_t ino, int mode, uint64_t offset, uint64_t length)
 {
-	struct content *c;
-	struct node *n;
-	int r;
-
-	overlay_lock(o);
-	audit_begin(o, &(struct audit_about){ .operation = "fallocate", .ino = ino });
-	r = regular_node(o, ino, &n);
-	if (r == 0)
-		r = guard_change(&n->verdict);
-	if (r == 0)
-		r = overlay_begin(o);
-	if (r == 0) {
-		r = node_own_data(o, n, UINT64_MAX, &c);
-		if (r == 0)
-			r = content_allocate(c, mode, offset, length);
-		if (r == 0)
-			r = data_changed(o, n, c, NULL);
-		r = overlay_end(o, r);
-	}
-	r = audit_end(o, r);
-	overlay_unlock(o);
-	return r;
+	return overlay_change_data(o, ino, &(struct data_change){ .operation = "fallocate", .mode = mode, .offset = offset, .length = length });
 }
 
 static int64_t lower_seek(struct overlay *o, const char *path, uint64_t offset, int whence)

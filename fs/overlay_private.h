@@ -38,11 +38,13 @@ struct overlay {
 	} last_dir;
 };
 
-/* overlay_core.c: transactions */
+/* overlay_core.c */
 
 int overlay_begin(struct overlay *o);
 /* overlay_end() - commits when @r is 0; else, or when that fails, nothing happened. Returns @r or the error of the commit. */
 int overlay_end(struct overlay *o, int r);
+/* transaction_end() - the same for what is no part of the operation that runs; the audit does not hear of it. */
+int transaction_end(struct overlay *o, int r);
 /* node_edit() - before the first change of n->row, n->origin or n->is_lower. */
 void node_edit(struct overlay *o, struct node *n);
 void dentry_edit(struct overlay *o, struct dentry *d);
@@ -50,7 +52,7 @@ int node_save(struct overlay *o, struct node *n);
 /* dentry_save() - writes the row of @d with @ino (0 = whiteout). */
 int dentry_save(struct overlay *o, struct dentry *d, uint64_t ino);
 
-/* overlay_core.c: finding things */
+/* overlay_find.c */
 
 /* overlay_node() - -ESTALE for an unknown number. */
 int overlay_node(struct overlay *o, uint64_t ino, struct node **ret);
@@ -87,12 +89,20 @@ void node_become_lower(struct overlay *o, struct node *n, const struct fingerpri
 /* node_load_row() - takes over the values of @row, and what its origin says. */
 int node_load_row(struct overlay *o, struct node *n, const struct node_row *row);
 
-/* overlay_core.c: showing */
+/* node_note_seen() - remembers how the workspace object looked, and has the kernel drop cached pages when its bytes changed under it. */
+void node_note_seen(struct overlay *o, struct node *n, const struct attr *a);
 
+/* overlay_outside.c */
+
+/* overlay_outside_change() - a watch_fn. */
+void overlay_outside_change(uint64_t ino, const char *name, enum watch_event event, void *overlay);
 /* dir_watch() - has the workspace directory that @n shows watched from now on, before it is looked at. True when it is. */
 bool dir_watch(struct overlay *o, struct node *n);
 /* dentry_is_watched() - whether the owner can't change what is under this name unheard. */
 bool dentry_is_watched(const struct dentry *d);
+
+/* overlay_show.c */
+
 /* node_follows() - bytes (files), entries and attributes (directories) or target (symlinks) are the workspace's. */
 bool node_follows(const struct node *n);
 /* node_attr() - the attributes before the rules; -ESTALE when the workspace object is gone. */
@@ -103,7 +113,7 @@ void node_update_verdict(struct overlay *o, struct node *n);
 void node_update_verdicts(struct overlay *o, struct node *n);
 void child_verdict(struct overlay *o, struct node *dir, const char *name, const char *lower, bool inherit, bool is_dir, struct verdict *ret);
 
-/* overlay_core.c: owning */
+/* overlay_own.c */
 
 /* node_anchor() - gives @n, all its known names and all directories above them rows that follow the workspace. In a transaction. */
 int node_anchor(struct overlay *o, struct node *n);
@@ -111,6 +121,8 @@ int node_anchor(struct overlay *o, struct node *n);
 int node_own_attr(struct overlay *o, struct node *n);
 /* node_leave() - @leaving, a name of @n, is about to go: what follows the workspace at its place follows it at another name's. In a transaction. */
 int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
+/* dentry_anchor() - a row for a name of a workspace object, which covers the object at this very path. In a transaction. */
+int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
 /* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
 void node_forget_unused(struct overlay *o, struct node *n);

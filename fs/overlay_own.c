@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overlay_own - making a node of the workspace the sandbox's own, and letting go of one
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fs/overlay_private.h"
+
+int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id)
+{
+	struct origin origin = { .path = (char *)path, .print = *print, .seen = nsec_now() };
+	int r = store_origin_add(o->store, &origin);
+
+	if (r == 0)
+		*ret_id = origin.id;
+	return r;
+}
+
+int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print)
+{
+	int r;
+
+	if (d->born > 0)
+		return 0;
+	dentry_edit(o, d);
+	r = origin_record(o, lower, print, &d->covers);
+	return r < 0 ? r : dentry_save(o, d, d->node->ino);
+}
+
+int node_anchor(struct overlay *o, struct node *n)
+{
+	g_autofree char *path = NULL;
+	struct fingerprint print;
+	int r = 0;
+
+	if (n->row.born > 0)
+		return 0;
+	for (struct dentry *d = n->names; r == 0 && d; d = d->next_of_node)
+		r = node_anchor(o, d->parent);
+	if (r < 0)
+		return r;
+	path = node_lower_path(n);
+	if (n->ino == ROOT_INO)
+		return 0;
+	if (!path) {
+		/* Made here, unlinked, and dropped by a rollback: it lives on without a name. */
+		node_edit(o, n);
+		n->row.attr.nlink = 0;
+		return node_save(o, n);
+	}
+	r = lower_stat(o->lower, path, &print);
+	if (r < 0)
+		return errno_is_absent(r) ? -ESTALE : r;
+	node_edit(o, n);
+	n->row.flags = 0;
+	n->row.attr = print.attr;
+	if (!n->names)
+		n->row.attr.nlink = 0;
+	node_set_print(n, &print);
+	r = origin_record(o, path, &print, &n->row.origin);
+	if (r < 0)
+		return r;
+	g_free(n->origin);
+	n->origin = g_strdup(path);
+	r = node_save(o, n);
+	for (struct dentry *d = n->names; r == 0 && d; d = d->next_of_node) {
+		g_autofree char *dir = node_lower_path(d->parent);
+		g_autofree char *own = dir ? path_join(dir, d->name) : g_strdup(path);
+
+		if (strcmp(own, path) == 0 && d->born == 0) {
+			dentry_edit(o, d);
+			d->covers = n->row.origin;
+			r = dentry_save(o, d, n->ino);
+		} else {
+			r = dentry_anchor(o, d, own, &print);
+		}
+	}
+	n->rows_loaded = n->rows_loaded || node_is_dir(n);
+	return r;
+}
+
+int node_own_attr(struct overlay *o, struct node *n)
+{
+	struct attr now;
+	int r = node_attr(o, n, &now);
+
+	if (r == 0)
+		r = node_anchor(o, n);
+	if (r < 0)
+		return r;
+	node_edit(o, n);
+	now.nlink = n->row.attr.nlink;
+	n->row.attr = now;
+	n->row.ino = n->ino;
+	n->row.flags |= NODE_OWN_ATTR | NODE_OWN_TIMES;
+	return 0;
+}
+
+static int orphan_drop_rows(struct overlay *o, const struct node *n)
+{
+	int r = overlay_begin(o);
+
+	if (r == 0)
+		r = store_node_drop(o->store, n->ino);
+	if (r == 0 && n->row.content)
+		r = content_drop(o->store, n->row.content);
+	return transaction_end(o, r);
+}
+
+static int orphan_drop(struct overlay *o, const struct node *n)
+{
+	int r = orphan_drop_rows(o, n);
+
+	if (r == -ENOSPC && store_free_reserve(o->store))
+		r = orphan_drop_rows(o, n);
+	return r < 0 || !n->row.content ? r : content_purge(o->store, n->row.content);
+}
+
+void node_forget_unused(struct overlay *o, struct node *n)
+{
+	if (n->lookups > 0)
+		return;
+	node_close_content(o, n);
+	g_clear_pointer(&n->listing, listing_free);
+	/* A workspace object may have more links than those that were looked up: it is gone when all of them are. */
+	if (!n->names && n->ino != ROOT_INO && n->row.born > 0 && n->row.attr.nlink == 0) {
+		/* On a full disk the row stays until the store is opened next time. */
+		if (orphan_drop(o, n) < 0)
+			g_debug("orphan %" G_GUINT64_FORMAT " not dropped", n->ino);
+		n->row.born = 0;
+	}
+	node_release(o->nodes, n);
+}
