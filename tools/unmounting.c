@@ -27,6 +27,19 @@ static bool wait_for_end(const struct sandbox *s, int steps)
 	return false;
 }
 
+/* It detaches the view under whoever is in it. */
+static void ask_to_end(const struct sandbox *s)
+{
+	struct control *c = sandbox_connect(s, NULL);
+	g_autoptr(GVariant) nothing = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
+	g_autoptr(GVariant) status = c ? control_call(c, "status", nothing, NULL) : NULL;
+	gint32 pid = 0;
+
+	if (status && g_variant_lookup(status, "pid", "i", &pid) && pid > 0)
+		kill(pid, SIGTERM);
+	g_clear_pointer(&c, control_close);
+}
+
 static bool wait_until_gone(const struct sandbox *s, GError **error)
 {
 	if (wait_for_end(s, WAIT_STEPS))
@@ -64,7 +77,12 @@ bool unmounting_run(const struct sandbox *s, GError **error)
 		tool_error(error, EXIT_NOT_FOUND, s->name, "sandbox %s is not mounted", s->name);
 		return false;
 	}
-	if ((s->mounted && !mount_unmount(s->mountpoint, error)) || !wait_until_gone(s, error))
+	if (s->mounted && !mount_unmount(s->mountpoint, error))
+		return false;
+	/* A mount namespace that was made meanwhile may still have the view; it ends there, too. */
+	if (!wait_for_end(s, WAIT_SHORT_STEPS))
+		ask_to_end(s);
+	if (!wait_until_gone(s, error))
 		return false;
 	tidy(s);
 	return true;
@@ -80,19 +98,6 @@ static void flush(const struct sandbox *s)
 	if (syncfs(fd) < 0)
 		g_debug("%s: %s", s->mountpoint, g_strerror(errno));
 	close(fd);
-}
-
-/* It detaches the view under whoever is in it. */
-static void ask_to_end(const struct sandbox *s)
-{
-	struct control *c = sandbox_connect(s, NULL);
-	g_autoptr(GVariant) nothing = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
-	g_autoptr(GVariant) status = c ? control_call(c, "status", nothing, NULL) : NULL;
-	gint32 pid = 0;
-
-	if (status && g_variant_lookup(status, "pid", "i", &pid) && pid > 0)
-		kill(pid, SIGTERM);
-	g_clear_pointer(&c, control_close);
 }
 
 bool unmounting_force(const struct sandbox *s, GError **error)

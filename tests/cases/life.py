@@ -336,3 +336,19 @@ def test_killed_callers_leave_the_daemon_sound(t):
         os.waitpid(pid, 0)
         eq(read(t.m('other')), b'o', 'another file')
     check(read(t.m('big')) == b'B' * 20_000_000, 'the file is damaged')
+
+
+@case(root=True, modes=('fresh',))
+def test_another_namespace_does_not_keep_the_view(t):
+    t.seed({'f': 'f'})
+    yield
+    other = subprocess.Popen(['unshare', '-m', '--propagation', 'private', 'sleep', '120'], stdin=subprocess.DEVNULL)
+    try:
+        while os.readlink(f'/proc/{other.pid}/ns/mnt') == os.readlink('/proc/self/ns/mnt'):
+            time.sleep(0.01)
+        t.umount()
+        check(other.poll() is None, 'the namespace ended by itself')
+    finally:
+        other.kill()
+        other.wait()
+    t.mount()
