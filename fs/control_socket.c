@@ -108,8 +108,14 @@ static GVariant *message_receive(GSocket *socket, const GVariantType *type, int 
 
 /* Server */
 
+/*
+ * Each connection has a thread of the service's, which may outlive control_stop(): the server lives until the service does (@refs), and
+ * the overlay is out of reach once it was stopped.
+ */
 struct control_server {
-	struct overlay *overlay;
+	gatomicrefcount refs;
+	GRWLock lock; /* read: an operation runs; write: taking the overlay away */
+	struct overlay *overlay; /* NULL: stopped. Protected by @lock */
 	char *path;
 	GMainContext *context;
 	GMainLoop *loop;
@@ -118,6 +124,35 @@ struct control_server {
 };
 
 /* What this thread does from now on is recorded as the peer's. */
+static void control_server_unref(struct control_server *s)
+{
+	if (!g_atomic_ref_count_dec(&s->refs))
+		return;
+	g_rw_lock_clear(&s->lock);
+	g_free(s->path);
+	g_free(s);
+}
+
+static void control_server_closure_gone(gpointer server, GClosure *closure)
+{
+	(void)closure;
+	control_server_unref(server);
+}
+
+static GVariant *server_handle(struct control_server *s, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
+{
+	GVariant *answer = NULL;
+
+	*ret_fd = -1;
+	g_rw_lock_reader_lock(&s->lock);
+	if (s->overlay)
+		answer = control_handle(s->overlay, operation, arguments, ret_fd, error);
+	else
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the view is being unmounted");
+	g_rw_lock_reader_unlock(&s->lock);
+	return answer;
+}
+
 static bool peer_is_owner(GSocket *socket)
 {
 	g_autoptr(GCredentials) peer = g_socket_get_credentials(socket, NULL);
@@ -143,7 +178,7 @@ static bool serve_one(struct control_server *s, GSocket *socket, GArray *pins)
 	if (!request)
 		return false;
 	g_variant_get(request, "(&s@a{sv})", &operation, &arguments);
-	answer = control_handle(s->overlay, operation, arguments, &fd, &error);
+	answer = server_handle(s, operation, arguments, &fd, &error);
 	if (answer && strcmp(operation, "pin") == 0 && g_variant_lookup(answer, "epoch", "x", &epoch))
 		g_array_append_val(pins, epoch);
 	if (answer) {
@@ -173,12 +208,14 @@ static gboolean serve_connection(GThreadedSocketService *service, GSocketConnect
 		;
 	/* What a tool pinned and did not live to unpin. */
 	for (guint i = 0; i < pins->len; i++) {
+		g_autoptr(GVariant) arguments = NULL, answer = NULL;
 		GVariantDict d;
 		int fd;
 
 		g_variant_dict_init(&d, NULL);
 		g_variant_dict_insert(&d, "epoch", "x", g_array_index(pins, int64_t, i));
-		g_variant_unref(control_handle(s->overlay, "unpin", g_variant_dict_end(&d), &fd, NULL));
+		arguments = g_variant_ref_sink(g_variant_dict_end(&d));
+		answer = server_handle(s, "unpin", arguments, &fd, NULL);
 	}
 	return TRUE;
 }
@@ -200,6 +237,8 @@ struct control_server *control_serve(struct overlay *o, const char *path, GError
 	mode_t mask;
 	bool ok;
 
+	g_atomic_ref_count_init(&s->refs);
+	g_rw_lock_init(&s->lock);
 	s->overlay = o;
 	s->path = g_strdup(path);
 	s->context = g_main_context_new();
@@ -217,7 +256,8 @@ struct control_server *control_serve(struct overlay *o, const char *path, GError
 		control_stop(s);
 		return NULL;
 	}
-	g_signal_connect(s->service, "run", G_CALLBACK(serve_connection), s);
+	g_atomic_ref_count_inc(&s->refs);
+	g_signal_connect_data(s->service, "run", G_CALLBACK(serve_connection), s, control_server_closure_gone, 0);
 	g_socket_service_start(s->service);
 	s->thread = g_thread_new("control", server_main, s);
 	return s;
@@ -233,12 +273,14 @@ void control_stop(struct control_server *s)
 		g_thread_join(s->thread);
 	}
 	g_socket_listener_close(G_SOCKET_LISTENER(s->service));
-	/* A connection that is still being answered holds the service; the process ends anyway. */
+	/* Waits for the operation that runs, and is the last: a connection that is still open finds nothing to ask. */
+	g_rw_lock_writer_lock(&s->lock);
+	s->overlay = NULL;
+	g_rw_lock_writer_unlock(&s->lock);
 	g_object_unref(s->service);
 	g_main_loop_unref(s->loop);
 	g_main_context_unref(s->context);
-	g_free(s->path);
-	g_free(s);
+	control_server_unref(s);
 }
 
 /* Callers */
