@@ -66,21 +66,29 @@ static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct 
 	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read_xattr(&(*ret)->verdict);
 }
 
+/* All of them, for @operation; @name: the one that is asked for, NULL = no single one. */
+static int read_xattrs(struct overlay *o, uint64_t ino, const char *name, const char *operation, GBytes **ret)
+{
+	struct node *n;
+	int r;
+
+	overlay_lock(o);
+	audit_begin(o, &(struct audit_about){ .operation = operation, .ino = ino });
+	r = xattr_node(o, ino, name, &n);
+	if (r == 0)
+		r = node_xattrs(o, n, ret);
+	r = audit_end(o, r);
+	overlay_unlock(o);
+	return r;
+}
+
 int overlay_getxattr(struct overlay *o, uint64_t ino, const char *name, GBytes **ret)
 {
 	g_autoptr(GBytes) set = NULL;
 	const void *value;
-	struct node *n;
 	size_t size;
-	int r;
+	int r = read_xattrs(o, ino, name, "getxattr", &set);
 
-	overlay_lock(o);
-	audit_begin(o, &(struct audit_about){ .operation = "getxattr", .ino = ino });
-	r = xattr_node(o, ino, name, &n);
-	if (r == 0)
-		r = node_xattrs(o, n, &set);
-	r = audit_end(o, r);
-	overlay_unlock(o);
 	if (r < 0)
 		return r;
 	if (!xattrs_get(set, name, &value, &size))
@@ -110,16 +118,8 @@ static GBytes *xattrs_shown(GBytes *set)
 int overlay_listxattr(struct overlay *o, uint64_t ino, GByteArray **ret)
 {
 	g_autoptr(GBytes) set = NULL, shown = NULL;
-	struct node *n;
-	int r;
+	int r = read_xattrs(o, ino, NULL, "listxattr", &set);
 
-	overlay_lock(o);
-	audit_begin(o, &(struct audit_about){ .operation = "listxattr", .ino = ino });
-	r = xattr_node(o, ino, NULL, &n);
-	if (r == 0)
-		r = node_xattrs(o, n, &set);
-	r = audit_end(o, r);
-	overlay_unlock(o);
 	if (r < 0)
 		return r;
 	shown = xattrs_shown(set);

@@ -265,24 +265,6 @@ int lower_readlink(const struct lower *l, const char *path, char **ret)
 	return 0;
 }
 
-/* A call of the listxattr family that grows its buffer until the answer fits. Returns the size or -errno. */
-static ssize_t xattr_grow(const char *path, const char *name, char **buf)
-{
-	for (;;) {
-		ssize_t n = name ? getxattr(path, name, NULL, 0) : listxattr(path, NULL, 0);
-
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		g_free(*buf);
-		*buf = g_malloc(n);
-		n = name ? getxattr(path, name, *buf, n) : listxattr(path, *buf, n);
-		if (n >= 0)
-			return n;
-		if (errno != ERANGE)
-			return -errno;
-	}
-}
-
 int lower_xattrs(const struct lower *l, const char *path, GBytes **ret)
 {
 	g_autofree char *names = NULL, *value = NULL, *magic = NULL;

@@ -101,21 +101,6 @@ static int magic_open(int dirfd, const char *name, struct magic *m)
 	return 0;
 }
 
-static ssize_t xattr_grow(const char *path, const char *name, char **buf)
-{
-	for (;;) {
-		ssize_t n = name ? getxattr(path, name, NULL, 0) : listxattr(path, NULL, 0);
-
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		g_free(*buf);
-		*buf = g_malloc(n);
-		n = name ? getxattr(path, name, *buf, n) : listxattr(path, *buf, n);
-		if (n >= 0 || errno != ERANGE)
-			return n < 0 ? -errno : n;
-	}
-}
-
 static int read_xattrs(const char *magic, GBytes **ret)
 {
 	g_autofree char *names = NULL, *value = NULL;

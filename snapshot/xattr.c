@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "snapshot/xattr.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 #define XATTRS_TYPE G_VARIANT_TYPE("a(ayay)")
 
@@ -121,4 +123,21 @@ GByteArray *xattrs_names(GBytes *set)
 bool xattrs_equal(GBytes *a, GBytes *b)
 {
 	return a == b || (a && b && g_bytes_equal(a, b));
+}
+
+ssize_t xattr_grow(const char *path, const char *name, char **buf)
+{
+	for (;;) {
+		ssize_t n = name ? getxattr(path, name, NULL, 0) : listxattr(path, NULL, 0);
+
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		g_free(*buf);
+		*buf = g_malloc(n);
+		n = name ? getxattr(path, name, *buf, n) : listxattr(path, *buf, n);
+		if (n >= 0)
+			return n;
+		if (errno != ERANGE)
+			return -errno;
+	}
 }

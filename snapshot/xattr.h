@@ -10,6 +10,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* xattrs_get() - borrowed from @set until it is freed; false when absent. */
 bool xattrs_get(GBytes *set, const char *name, const void **ret_value, size_t *ret_size);
@@ -19,3 +20,8 @@ GBytes *xattrs_with(GBytes *set, const char *name, const void *value, size_t siz
 GByteArray *xattrs_names(GBytes *set);
 void xattrs_foreach(GBytes *set, void (*fn)(const char *name, const void *value, size_t size, void *user), void *user);
 bool xattrs_equal(GBytes *a, GBytes *b);
+/*
+ * xattr_grow() - getxattr(2), or with @name NULL listxattr(2), of @path into *buf, which grows until the answer fits. Returns the size or
+ * -errno. *buf is the caller's, NULL at first.
+ */
+ssize_t xattr_grow(const char *path, const char *name, char **buf);
