@@ -60,4 +60,6 @@ GVariant *control_call(struct control *c, const char *operation, GVariant *argum
 int control_root_fd(struct control *c, GError **error);
 /* control_record() - adds @r to the audit; its time is that of the call. */
 bool control_record(struct control *c, const struct audit_record *r, GError **error);
+/* control_records() - the same for @encoded (GByteArray, see audit_record_encode()), then @last; either may be NULL. */
+bool control_records(struct control *c, const GPtrArray *encoded, const struct audit_record *last, GError **error);
 void control_close(struct control *c);

@@ -13,6 +13,8 @@
 #include "fs/control.h"
 #include "fs/overlay.h"
 
+/* Each has a thread; a run has two for as long as it lives. */
+#define CONNECTIONS_MAX 256
 #define MESSAGE_MAX (64u * 1024 * 1024)
 #define REQUEST_TYPE G_VARIANT_TYPE("(sa{sv})")
 #define ANSWER_TYPE G_VARIANT_TYPE("(ba{sv})")
@@ -244,7 +246,7 @@ struct control_server *control_serve(struct overlay *o, const char *path, GError
 	s->context = g_main_context_new();
 	s->loop = g_main_loop_new(s->context, FALSE);
 	g_main_context_push_thread_default(s->context);
-	s->service = g_threaded_socket_service_new(16);
+	s->service = g_threaded_socket_service_new(CONNECTIONS_MAX);
 	g_unlink(path); /* the store's lock says that nobody else serves here */
 	mask = umask(0177);
 	ok = g_socket_listener_add_address(G_SOCKET_LISTENER(s->service), address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, NULL,
@@ -361,20 +363,34 @@ int control_root_fd(struct control *c, GError **error)
 	return answer ? fd : -1;
 }
 
-bool control_record(struct control *c, const struct audit_record *r, GError **error)
+static void add_record(GVariantBuilder *records, const GByteArray *encoded)
 {
-	g_autoptr(GByteArray) encoded = g_byte_array_new();
+	g_variant_builder_add_value(records, g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, encoded->data, encoded->len, 1));
+}
+
+bool control_records(struct control *c, const GPtrArray *encoded, const struct audit_record *last, GError **error)
+{
+	g_autoptr(GByteArray) last_encoded = g_byte_array_new();
 	g_autoptr(GVariant) answer = NULL;
 	GVariantBuilder records;
 	GVariantDict d;
 
-	audit_record_encode(r, encoded);
 	g_variant_builder_init(&records, G_VARIANT_TYPE("aay"));
-	g_variant_builder_add_value(&records, g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, encoded->data, encoded->len, 1));
+	for (guint i = 0; encoded && i < encoded->len; i++)
+		add_record(&records, encoded->pdata[i]);
+	if (last) {
+		audit_record_encode(last, last_encoded);
+		add_record(&records, last_encoded);
+	}
 	g_variant_dict_init(&d, NULL);
 	g_variant_dict_insert_value(&d, "records", g_variant_builder_end(&records));
 	answer = control_call(c, "record", g_variant_dict_end(&d), error);
 	return answer != NULL;
+}
+
+bool control_record(struct control *c, const struct audit_record *r, GError **error)
+{
+	return control_records(c, NULL, r, error);
 }
 
 void control_close(struct control *c)

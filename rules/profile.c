@@ -28,6 +28,8 @@ static const struct {
 	{ "run", "home.read", true },
 	{ "run", "home.write", true },
 	{ "run", "environment", true },
+	{ "run", "command_log", false },
+	{ "run", "output_log", false },
 	{ "gate", "checks", false },
 	{ "gate", "allow", true },
 	{ "gate", "review", true },

@@ -2,6 +2,7 @@
 #include "snapshot/audit_json.h"
 
 #include <json-glib/json-glib.h>
+#include <stdbool.h>
 #include <string.h>
 
 static void add_text(JsonBuilder *b, const char *key, const char *value)
@@ -48,6 +49,19 @@ static void add_hash(JsonBuilder *b, const uint8_t *hash)
 	add_text(b, "hash", hex);
 }
 
+/* The detail of what was executed is JSON itself, and an object here. */
+static bool add_command(JsonBuilder *b, const struct audit_record *r)
+{
+	bool is_json = r->kind == AUDIT_COMMAND && r->detail && (!strcmp(r->operation, "exec") || !strcmp(r->operation, "exit"));
+	JsonNode *node = is_json ? json_from_string(r->detail, NULL) : NULL;
+
+	if (!node)
+		return false;
+	json_builder_set_member_name(b, "command");
+	json_builder_add_value(b, node);
+	return true;
+}
+
 char *audit_json_line(const struct audit_record *r, const uint8_t *hash)
 {
 	g_autoptr(JsonBuilder) b = json_builder_new();
@@ -72,7 +86,8 @@ char *audit_json_line(const struct audit_record *r, const uint8_t *hash)
 	add_int(b, "pid", r->pid);
 	add_int(b, "uid", r->uid);
 	add_bytes(b, "program", r->program);
-	add_bytes(b, "detail", r->detail);
+	if (!add_command(b, r))
+		add_bytes(b, "detail", r->detail);
 	if (hash)
 		add_hash(b, hash);
 	json_builder_end_object(b);

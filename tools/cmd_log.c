@@ -9,6 +9,7 @@
 #include "snapshot/audit_json.h"
 #include "snapshot/diff.h"
 #include "tools/command.h"
+#include "tools/command_text.h"
 #include "tools/exit.h"
 #include "tools/output.h"
 #include "tools/path_args.h"
@@ -118,9 +119,12 @@ static void print_text(const struct audit_record *r)
 	g_autofree char *path = r->path ? diff_quote_path(*r->path ? r->path : ".") : NULL;
 	g_autofree char *new_path = r->new_path ? diff_quote_path(r->new_path) : NULL;
 	g_autofree char *program = r->program ? diff_quote_path(r->program) : NULL;
-	g_autofree char *detail = r->detail ? diff_quote_path(r->detail) : NULL;
+	g_autofree char *what = NULL;
+	g_autofree char *detail = NULL;
 
-	printf("%s %-8s %-10s %s", time, audit_kind_name(r->kind), r->operation, path ? path : "-");
+	if (!command_text(r, &what, &detail) && r->detail)
+		detail = diff_quote_path(r->detail);
+	printf("%s %-8s %-10s %s", time, audit_kind_name(r->kind), r->operation, path ? path : what ? what : "-");
 	if (new_path)
 		printf(" -> %s", new_path);
 	printf("  %s[%" PRId32 "] uid %" PRIu32, program ? program : "", r->pid, r->uid);

@@ -11,6 +11,7 @@
 #include "tools/mounting.h"
 #include "tools/output.h"
 #include "tools/paths.h"
+#include "tools/run/commands.h"
 #include "tools/run/confined.h"
 #include "tools/run/cycle.h"
 #include "tools/run/environment.h"
@@ -32,6 +33,7 @@ struct run {
 	struct hold *hold;
 	struct attached *attached; /* while the view is there */
 	struct cycle *cycle;
+	struct commands *commands; /* NULL = no log of them */
 	char *home;
 	int status;
 };
@@ -41,6 +43,7 @@ static void run_clear(struct run *r)
 {
 	g_autoptr(GError) failure = NULL;
 
+	g_clear_pointer(&r->commands, commands_free);
 	g_clear_pointer(&r->cycle, cycle_free);
 	g_clear_pointer(&r->attached, attached_close);
 	if (!hold_free(r->hold, &failure))
@@ -181,6 +184,19 @@ static bool find_places(const struct run *r, const struct limits *limits, GPtrAr
 	return ok;
 }
 
+static bool open_log(struct run *r, struct confined *c, GError **error)
+{
+	bool wanted;
+
+	if (!commands_wanted(r->attached->policy, &wanted, &c->keep_output, error))
+		return false;
+	if (wanted)
+		c->commands = r->commands = commands_new(r->attached->sandbox, error);
+	else
+		c->keep_output = 0;
+	return !wanted || r->commands;
+}
+
 static bool run_program(struct run *r, const struct limits *limits, GError **error)
 {
 	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
@@ -193,7 +209,7 @@ static bool run_program(struct run *r, const struct limits *limits, GError **err
 	environment = environment_new(r->attached->policy, r->name, r->home);
 	c.places = (char **)argv->pdata;
 	c.environment = environment;
-	return confined_run(&c, &r->status, error);
+	return open_log(r, &c, error) && confined_run(&c, &r->status, error);
 }
 
 static bool check_options(const struct options *o, const struct invocation *inv, enum on_exit *ret_on_exit,

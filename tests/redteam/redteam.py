@@ -531,6 +531,91 @@ def test_a_run_is_in_the_audit(t):
     check(runs[1][1].startswith('run-1: exit 3 after '), f'the end: {runs[1][1]}')
 
 
+def commands(t):
+    return [json.loads(line) for line in t.sbxfs('log', t.name, '--json').out.splitlines() if '"command"' in line]
+
+
+THREAD = 'import os, threading; t = threading.Thread(target=os.execv, args=("/bin/sh", ["sh", "-c", "exit 9"])); print(os.getpid()); t.start(); t.join()'
+
+
+@once
+def test_what_is_executed_is_in_the_audit(t):
+    """Each program with its arguments and its end, whoever starts it and however; values of variables are not."""
+    yield
+    script = f'export SECRET=$(printf "hun%s" ter2); /bin/echo "a b" ""; {PYTHON} -c "{THREAD.replace(chr(34), chr(92) + chr(34))}"; sh -c "kill -9 $$"; /bin/echo $(head -c 20000 /dev/zero | tr "\\0" x) >/dev/null; exit 3'
+    run(t, 'sh', '-c', script.replace('$$', '\\$\\$'), code=3)
+    records = commands(t)
+    starts, ends = [[r for r in records if r['operation'] == o] for o in ('exec', 'exit')]
+    echo = next(r for r in starts if r['command']['argv'][0] == '/bin/echo')
+    eq((echo['command']['argv'], echo['command']['cwd'], 'SECRET' in echo['command']['environment']), (['/bin/echo', 'a b', ''], t.low, True), 'a program')
+    check('hunter2' not in t.sbxfs('log', t.name, '--json').out, 'a value is in the log')
+    shell = next(r for r in starts if r['command']['argv'][:2] == ['sh', '-c'])
+    eq(echo['command']['parent'], shell['pid'], 'the parent')
+    check('/bin/echo \'a b\' \'\'' in t.sbxfs('log', t.name, '--op', 'exec').out, 'the log for people')
+    thread = [r for r in starts if r['command']['argv'][-1] == 'exit 9']
+    eq([r['pid'] for r in thread], [r['pid'] for r in starts if r['command']['argv'][0] == PYTHON], 'a thread that becomes another program')
+    long = [r['command'] for r in starts if r['command'].get('argv_cut')]
+    eq([len(long), len(''.join(long[0]['argv'])) < 9000], [1, True], 'long arguments are cut, and say so')
+    by_pid = {r['pid']: r['command'] for r in ends}
+    eq(len(by_pid), len({r['pid'] for r in starts}), 'an end for each process')
+    eq((by_pid[shell['pid']].get('exit'), by_pid[thread[0]['pid']].get('exit')), (3, 9), 'exit statuses')
+    killed = next(r for r in starts if r['command']['argv'][-1].startswith('kill'))
+    eq(by_pid[killed['pid']].get('signal'), 9, 'a signal')
+
+
+@once
+def test_no_execution_is_lost(t):
+    """Many at once, and with what is not there: each is in the log, once."""
+    yield
+    run(t, 'sh', '-c', 'for i in $(seq 300); do /bin/true $i & done; wait; /no/such/program; exec /bin/true last')
+    starts = [r['command']['argv'] for r in commands(t) if r['operation'] == 'exec']
+    eq(sorted(int(a[1]) for a in starts if a[0] == '/bin/true' and a[1] != 'last'), list(range(1, 301)), 'the 300')
+    check(['/bin/true', 'last'] in starts, 'the last one')
+    ends = [r for r in commands(t) if r['operation'] == 'exit']
+    eq(len({r['pid'] for r in ends}), len(ends), 'one end for each')
+
+
+@once
+def test_what_cannot_be_recorded_is_not_executed(t):
+    yield
+    command = ['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, t.low, '--', 'sh', '-c', 'cd /; echo ready; read x; /usr/bin/printf "ra%s" n; echo; echo end']
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    eq(process.stdout.readline(), b'ready\n', 'it runs')
+    os.kill(t.sbxfs('status', t.name, '--json').json()['pid'], signal.SIGKILL)
+    out, err = process.communicate(b'\n', timeout=60)
+    check(b'ran' not in out and b'end' in out, f'it was executed without a record: {out}')
+    check(b'cannot be recorded' in err, f'the reason: {err}')
+    nothing_left(t)
+
+
+@once
+def test_output_is_kept_in_part(t):
+    yield
+    done = run(t, 'sh', '-c', 'echo first; yes | head -c 1000000; echo last; echo wrong >&2')
+    check(done.bytes.startswith(b'first') and done.bytes.endswith(b'last\n') and len(done.bytes) == 1000011, 'the output itself')
+    kept = {r['operation']: r['detail'] for r in map(json.loads, t.sbxfs('log', t.name, '--json').out.splitlines()) if r['operation'].startswith('std')}
+    check(kept['stdout'].startswith('first') and kept['stdout'].endswith('last\n') and 'bytes left out' in kept['stdout'], 'an excerpt')
+    check(len(kept['stdout']) < 66000 and kept['stderr'].startswith('wrong'), f'the excerpt: {len(kept["stdout"])}, {kept["stderr"]}')
+
+
+@case(mount=False, modes=('fresh',), workspace_changes=True)
+def test_the_command_log_can_be_left_out(t):
+    """By the user; a workspace cannot, and can ask for it."""
+    t.seed({'.sbxfs.ini': '[profile w]\n[files w]\nread = x\n[run w]\ncommand_log = no\n'})
+    yield
+    run(t, 'true')
+    check(commands(t), 'the workspace switched it off')
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\n[run cases]\ncommand_log = no\n')
+    before = len(commands(t))
+    run(t, 'true')
+    eq(len(commands(t)), before, 'switched off')
+    write(t.w('.sbxfs.ini'), '[profile w]\n[files w]\nread = x\n[run w]\ncommand_log = yes\n')
+    run(t, 'true')
+    check(len(commands(t)) > before, 'the workspace asks for it')
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\n[run cases]\ncommand_log = maybe\n')
+    run(t, 'true', code=3)
+
+
 @once
 def test_never_unconfined(t):
     """Without bwrap, or when it fails, nothing runs."""

@@ -18,6 +18,8 @@
 #include "tools/exit.h"
 #include "tools/output.h"
 #include "tools/run/cgroup.h"
+#include "tools/run/commands.h"
+#include "tools/run/excerpt.h"
 #include "tools/run/platform.h"
 #include "tools/run/streams.h"
 #include "tools/run/syscalls.h"
@@ -124,6 +126,8 @@ static void become(const struct run *r, char **argv)
 		_exit(EXIT_INTERNAL);
 	for (unsigned i = 0; i < G_N_ELEMENTS(keep); i++)
 		fcntl(keep[i], F_SETFD, 0);
+	if (r->confined->commands && !commands_enter(r->confined->commands))
+		_exit(EXIT_INTERNAL);
 	execve(argv[0], argv, r->confined->environment);
 	_exit(EXIT_INTERNAL);
 }
@@ -146,7 +150,24 @@ static bool start(struct run *r, GError **error)
 	close(r->gate[0]);
 	r->status[1] = r->gate[0] = -1;
 	streams_start(r->streams);
-	return true;
+	if (!r->confined->commands || commands_start(r->confined->commands, error))
+		return true;
+	waitpid(r->pid, NULL, 0);
+	streams_finish(r->streams);
+	return false;
+}
+
+static void record_output(const struct run *r)
+{
+	static const char *const names[] = { [STDOUT_FILENO] = "stdout", [STDERR_FILENO] = "stderr" };
+
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		const struct excerpt *e = streams_excerpt(r->streams, fd);
+		g_autofree char *text = e ? excerpt_text(e) : NULL;
+
+		if (text && *text)
+			commands_output(r->confined->commands, names[fd], text);
+	}
 }
 
 /* Ending */
@@ -413,7 +434,7 @@ static bool open_all(struct run *r, GError **error)
 	r->bwrap = platform_find_bwrap(error);
 	if (!r->bwrap)
 		return false;
-	r->streams = streams_new(r->confined->limits.value[LIMIT_OUTPUT], error);
+	r->streams = streams_new(r->confined->limits.value[LIMIT_OUTPUT], r->confined->keep_output, error);
 	r->filter = r->streams ? syscalls_filter(error) : -1;
 	if (r->filter < 0)
 		return false;
@@ -450,6 +471,10 @@ bool confined_run(const struct confined *c, int *ret_status, GError **error)
 		if (ok) {
 			attend(&r);
 			streams_finish(r.streams);
+			if (c->commands) {
+				commands_finish(c->commands);
+				record_output(&r);
+			}
 		}
 		give_signals_back(&r);
 	}

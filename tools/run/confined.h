@@ -22,12 +22,16 @@
 
 #include "tools/run/limit.h"
 
+struct commands;
+
 struct confined {
 	char **places;	      /* arguments of bwrap: what can be seen */
 	char **environment;   /* all of it */
 	char *const *command; /* with its arguments */
 	const char *hostname;
 	struct limits limits;
+	struct commands *commands; /* the log of what it executes; NULL = none */
+	size_t keep_output;	   /* bytes of each output for that log */
 };
 
 #define CONFINED_TIMEOUT 124

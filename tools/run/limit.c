@@ -1,40 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/run/limit.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "rules/policy.h"
 #include "tools/exit.h"
-
-enum unit { UNIT_BYTES, UNIT_NUMBER, UNIT_TIME };
+#include "tools/quantity.h"
 
 static const struct {
 	const char *name;
-	enum unit unit;
+	enum quantity kind;
 	const char *example;
 } kinds[LIMIT_COUNT] = {
-	[LIMIT_MEMORY] = { "memory", UNIT_BYTES, "4G" },  [LIMIT_PROCESSES] = { "processes", UNIT_NUMBER, "512" },
-	[LIMIT_CPU] = { "cpu", UNIT_TIME, "10m" },	  [LIMIT_TIME] = { "time", UNIT_TIME, "2h" },
-	[LIMIT_FILES] = { "files", UNIT_NUMBER, "1024" }, [LIMIT_OUTPUT] = { "output", UNIT_BYTES, "100M" },
-};
-
-static const struct {
-	enum unit unit;
-	char suffix;
-	uint64_t factor;
-} suffixes[] = {
-	{ UNIT_BYTES, '\0', 1 },
-	{ UNIT_BYTES, 'K', UINT64_C(1) << 10 },
-	{ UNIT_BYTES, 'M', UINT64_C(1) << 20 },
-	{ UNIT_BYTES, 'G', UINT64_C(1) << 30 },
-	{ UNIT_BYTES, 'T', UINT64_C(1) << 40 },
-	{ UNIT_NUMBER, '\0', 1 },
-	{ UNIT_TIME, '\0', 1000 },
-	{ UNIT_TIME, 's', 1000 },
-	{ UNIT_TIME, 'm', 60 * 1000 },
-	{ UNIT_TIME, 'h', 60 * 60 * 1000 },
-	{ UNIT_TIME, 'd', 24 * 60 * 60 * 1000 },
+	[LIMIT_MEMORY] = { "memory", QUANTITY_BYTES, "4G" },  [LIMIT_PROCESSES] = { "processes", QUANTITY_NUMBER, "512" },
+	[LIMIT_CPU] = { "cpu", QUANTITY_TIME, "10m" },	  [LIMIT_TIME] = { "time", QUANTITY_TIME, "2h" },
+	[LIMIT_FILES] = { "files", QUANTITY_NUMBER, "1024" }, [LIMIT_OUTPUT] = { "output", QUANTITY_BYTES, "100M" },
 };
 
 const char *limit_name(enum limit which)
@@ -48,25 +28,6 @@ static int find_kind(const char *name)
 		if (g_str_equal(kinds[i].name, name))
 			return i;
 	return -1;
-}
-
-static bool parse(enum unit unit, const char *text, uint64_t *ret)
-{
-	char *end;
-	uint64_t n;
-
-	if (!g_ascii_isdigit(*text))
-		return false;
-	n = g_ascii_strtoull(text, &end, 10);
-	for (unsigned i = 0; i < G_N_ELEMENTS(suffixes); i++) {
-		if (suffixes[i].unit != unit || *end != suffixes[i].suffix || (*end && end[1]))
-			continue;
-		if (n == 0 || n > (uint64_t)INT64_MAX / suffixes[i].factor)
-			return false;
-		*ret = n * suffixes[i].factor;
-		return true;
-	}
-	return false;
 }
 
 static void tighten(uint64_t *limit, uint64_t value)
@@ -87,7 +48,7 @@ static bool read_layer(const struct policy *policy, enum policy_layer layer, str
 
 		if (s->layer != layer || !g_str_equal(s->section, "limits") || which < 0)
 			continue;
-		if (!parse(kinds[which].unit, s->value, &ret->value[which])) {
+		if (!quantity_parse(kinds[which].kind, s->value, &ret->value[which])) {
 			tool_error(error, EXIT_POLICY, s->file,
 				   "%s:%u: %s = \"%s\" is no such limit; it looks like %s", s->file, s->line, s->key,
 				   s->value, kinds[which].example);
@@ -113,7 +74,7 @@ static bool read_given(const char *list, struct limits *ret, GError **error)
 				   *item);
 			return false;
 		}
-		if (!pair[1] || !parse(kinds[which].unit, pair[1], &ret->value[which])) {
+		if (!pair[1] || !quantity_parse(kinds[which].kind, pair[1], &ret->value[which])) {
 			tool_error(error, EXIT_USAGE, NULL, "--limit %s: write it like %s=%s", *item,
 				   kinds[which].name, kinds[which].example);
 			return false;
@@ -147,14 +108,7 @@ bool limits_has_disk(const struct policy *policy)
 
 char *limit_text(const struct limits *l, enum limit which)
 {
-	uint64_t n = l->value[which];
-	char suffix = '\0';
+	g_autofree char *value = quantity_text(kinds[which].kind, l->value[which]);
 
-	for (unsigned i = 0; i < G_N_ELEMENTS(suffixes); i++) {
-		if (suffixes[i].unit != kinds[which].unit || l->value[which] % suffixes[i].factor)
-			continue;
-		n = l->value[which] / suffixes[i].factor;
-		suffix = suffixes[i].suffix;
-	}
-	return g_strdup_printf("%s=%" PRIu64 "%.1s", kinds[which].name, n, suffix ? (char[]){ suffix, '\0' } : "");
+	return g_strconcat(kinds[which].name, "=", value, NULL);
 }

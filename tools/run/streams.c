@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/exit.h"
+#include "tools/run/excerpt.h"
 
 #define BLOCK_SIZE 65536
 
@@ -20,6 +21,7 @@ struct pump {
 	struct streams *streams;
 	int from, to;
 	bool is_input;
+	struct excerpt *excerpt; /* NULL = nothing is kept */
 	GThread *thread;
 };
 
@@ -28,6 +30,7 @@ struct streams {
 	bool shares[END_COUNT]; /* the descriptor of the stream before it */
 	struct pump pumps[END_COUNT];
 	uint64_t limit;
+	size_t keep;
 	uint64_t written; /* atomic */
 	int full;
 	int stop; /* becomes readable when nobody needs input any more */
@@ -89,6 +92,8 @@ static gpointer pump_main(gpointer data)
 			continue;
 		if (n <= 0)
 			break;
+		if (p->excerpt)
+			excerpt_add(p->excerpt, block, (size_t)n);
 		if (!write_all(p->to, block, count(p, n)))
 			break;
 	}
@@ -130,6 +135,7 @@ static bool make_pump(struct streams *s, enum end which, GError **error)
 		.from = in ? STDIN_FILENO : fds[0],
 		.to = in ? fds[1] : (int)which,
 		.is_input = in,
+		.excerpt = in || !s->keep ? NULL : excerpt_new(s->keep),
 	};
 	return true;
 }
@@ -148,7 +154,7 @@ static bool choose(struct streams *s, enum end which, GError **error)
 			   "descriptor %d is a directory, which would lead out of the confinement", fd);
 		return false;
 	}
-	if (is_harmless(fd, &st, which != END_INPUT && s->limit)) {
+	if (is_harmless(fd, &st, which != END_INPUT && (s->limit || s->keep))) {
 		s->child[which] = fcntl(fd, F_DUPFD_CLOEXEC, END_COUNT);
 		return true;
 	}
@@ -161,11 +167,12 @@ static bool choose(struct streams *s, enum end which, GError **error)
 	return make_pump(s, which, error);
 }
 
-struct streams *streams_new(uint64_t limit, GError **error)
+struct streams *streams_new(uint64_t limit, size_t keep, GError **error)
 {
 	struct streams *s = g_new0(struct streams, 1);
 
 	s->limit = limit;
+	s->keep = keep;
 	s->full = eventfd(0, EFD_CLOEXEC);
 	s->stop = eventfd(0, EFD_CLOEXEC);
 	for (int i = 0; i < END_COUNT; i++)
@@ -217,9 +224,17 @@ void streams_finish(struct streams *s)
 			g_thread_join(g_steal_pointer(&s->pumps[i].thread));
 }
 
+const struct excerpt *streams_excerpt(const struct streams *s, int fd)
+{
+	return s->pumps[fd].excerpt;
+}
+
 void streams_free(struct streams *s)
 {
 	close_child_ends(s);
+	for (int i = 0; i < END_COUNT; i++)
+		if (s->pumps[i].excerpt)
+			excerpt_free(s->pumps[i].excerpt);
 	close(s->full);
 	close(s->stop);
 	g_free(s);

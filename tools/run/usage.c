@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/run/usage.h"
 
-#include <fcntl.h>
 #include <glib.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,24 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_SIZE 4096
-
-/* The start of /proc/PID/@name; false when the process is gone. */
-static bool read_text(pid_t pid, const char *name, char text[static TEXT_SIZE])
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, TEXT_SIZE - 1);
-	close(fd);
-	text[MAX(n, 0)] = '\0';
-	return n > 0;
-}
+#include "tools/run/process.h"
 
 static void add_pids(GArray *all, const char *path)
 {
@@ -75,10 +57,10 @@ static GArray *descendants(pid_t first, uint64_t enough)
 
 static uint64_t private_memory(pid_t pid)
 {
-	char text[TEXT_SIZE];
+	char text[PROCESS_TEXT_SIZE];
 	uint64_t resident, shared;
 
-	if (!read_text(pid, "statm", text) || sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &shared) != 2)
+	if (!process_read_text(pid, "statm", text) || sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &shared) != 2)
 		return 0;
 	return (resident - MIN(shared, resident)) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -86,11 +68,11 @@ static uint64_t private_memory(pid_t pid)
 /* Fields 14 to 17 of proc_pid_stat(5); the name before them may hold anything. */
 static uint64_t cpu_time(pid_t pid)
 {
-	char text[TEXT_SIZE];
+	char text[PROCESS_TEXT_SIZE];
 	uint64_t t[4];
 	const char *rest;
 
-	if (!read_text(pid, "stat", text))
+	if (!process_read_text(pid, "stat", text))
 		return 0;
 	rest = strrchr(text, ')');
 	if (!rest ||
@@ -118,11 +100,11 @@ uint64_t usage_shared_memory(pid_t first)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < all->len; i++) {
-		char text[TEXT_SIZE];
+		char text[PROCESS_TEXT_SIZE];
 		const char *line;
 		uint64_t kilobytes;
 
-		if (!read_text(g_array_index(all, pid_t, i), "smaps_rollup", text))
+		if (!process_read_text(g_array_index(all, pid_t, i), "smaps_rollup", text))
 			continue;
 		line = strstr(text, "\nPss:");
 		if (line && sscanf(line, " Pss: %" SCNu64, &kilobytes) == 1)
