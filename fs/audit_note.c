@@ -248,6 +248,13 @@ void audit_settle(struct overlay *o, int r)
 		a->about.operation = NULL;
 }
 
+bool audit_needs_room(const struct overlay *o)
+{
+	const struct audit_about *about = o->audit ? &o->audit->about : NULL;
+
+	return about && about->operation && !about->kind && !about->frees;
+}
+
 /* Denials */
 
 struct denial {

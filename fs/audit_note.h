@@ -62,6 +62,9 @@ int audit_end(struct overlay *o, int r);
 int audit_announce(struct overlay *o);
 void audit_settle(struct overlay *o, int r);
 
+/* audit_needs_room() - the operation that runs is a change in the view that a full disk may refuse. */
+bool audit_needs_room(const struct overlay *o);
+
 /* audit_closed() - a name was looked up whose node is shown with a mode that nobody can open. */
 void audit_closed(struct overlay *o, const struct node *n);
 /* audit_hidden() - a hidden name was asked for. */

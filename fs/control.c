@@ -55,6 +55,7 @@ static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 {
 	g_autofree char *mountpoint = NULL;
 	struct overlay_counters counters;
+	struct store_usage usage;
 	uint64_t names = 0;
 	int64_t epoch;
 	GVariantDict d;
@@ -64,6 +65,7 @@ static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	(void)ret_fd;
 	overlay_counters(o, &counters);
 	overlay_lock(o);
+	store_usage(overlay_store(o), &usage);
 	mountpoint = store_get(overlay_store(o), "mountpoint");
 	epoch = store_epoch(overlay_store(o));
 	r = store_count_names(overlay_store(o), EPOCH_LIVE, &names);
@@ -77,6 +79,8 @@ static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	g_variant_dict_insert(&d, "names", "t", names);
 	g_variant_dict_insert(&d, "nodes", "t", counters.nodes);
 	g_variant_dict_insert(&d, "watches-full", "b", counters.watches_full);
+	g_variant_dict_insert(&d, "disk-used", "t", usage.used);
+	g_variant_dict_insert(&d, "disk-limit", "t", usage.limit);
 	g_variant_dict_insert_value(&d, "messages", message_counts());
 	return g_variant_dict_end(&d);
 }
@@ -225,6 +229,20 @@ static GVariant *op_record(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	return r < 0 ? control_fail(error, r, "record") : answer_empty();
 }
 
+static GVariant *op_limit(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+{
+	guint64 disk;
+	int r = -EINVAL;
+
+	(void)ret_fd;
+	if (g_variant_dict_lookup(in, "disk", "t", &disk)) {
+		overlay_lock(o);
+		r = store_set_limit(overlay_store(o), disk);
+		overlay_unlock(o);
+	}
+	return r < 0 ? control_fail(error, r, "limit") : answer_empty();
+}
+
 static const struct {
 	const char *name;
 	GVariant *(*run)(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error);
@@ -234,6 +252,7 @@ static const struct {
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "settle", op_settle },
 	{ "unsettle", op_unsettle }, { "record", op_record },
+	{ "limit", op_limit },
 };
 
 GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error)

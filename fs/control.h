@@ -12,7 +12,8 @@
  * (ba{sv}) for an answer (true = done; false = "code" i, "message" s). Paths are bytestrings ("ay" with the final NUL), because file
  * names need not be UTF-8. The answer to "root" carries a file descriptor (SCM_RIGHTS). Only the owner of the store may connect.
  *
- *   status    {}                                    -> pid i, mountpoint s, epoch x, names t (rows), nodes t (in memory), messages a{st}
+ *   status    {}                                    -> pid i, mountpoint s, epoch x, names t (rows), nodes t (in memory), disk-used t, disk-limit t
+ *             (bytes, see store_usage(); 0 = no limit), messages a{st}
  *   root      {}                                    -> + descriptor of the workspace's real root, under any mount
  *   pin       {}                                    -> epoch x: a state that stays immutable and readable until unpin or disconnect
  *   unpin     {epoch x}
@@ -21,6 +22,7 @@
  *   rollback  {to x (epoch; 0 = the start), paths aay (none or empty = all), scratch b (take back
  *             scratch paths too), name s (of the automatic snapshot)} -> epoch x (of it), names t, nodes t (changed)
  *   record    {records aay}: encodings of snapshot/audit_record.h, of what the kernel's requests don't show (AUDIT_RUN and up)
+ *   limit     {disk t}: the store's from now on, until the view is unmounted; 0 = none
  *   settle    {epoch x, paths aay}                  -> after a commit: those paths of the workspace are now what the view had at epoch
  *
  * Snapshots are read by the tools directly from the store.

@@ -201,6 +201,13 @@ static bool service_open(struct service *s, GError **error)
 		return false;
 	}
 	store_set(store, "mountpoint", s->options->mountpoint);
+	r = store_set_limit(store, s->options->disk_limit);
+	if (r < 0) {
+		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_STORE, "store %s: the limit disk: %s", s->options->store, g_strerror(-r));
+		store_close(store);
+		lower_close(lower);
+		return false;
+	}
 	s->view.overlay = overlay_new(store, lower, g_steal_pointer(&s->policy));
 	if (overlay_audit(s->view.overlay, &why))
 		return true;

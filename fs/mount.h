@@ -7,6 +7,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct policy;
 
@@ -17,6 +18,7 @@ struct mount_options {
 	const char *mountpoint; /* absolute; may be the workspace itself */
 	const char *socket;     /* path of the control socket */
 	const char *extra;      /* -o: comma list; allow_other, ro, ... ; NULL */
+	uint64_t disk_limit;    /* bytes that the store may take; 0 = any */
 	bool foreground;
 	bool debug;
 };

@@ -100,6 +100,21 @@ int overlay_setattr(struct overlay *o, uint64_t ino, unsigned int set, const str
 
 int overlay_statfs(struct overlay *o, struct statvfs *ret)
 {
+	struct store_usage u = { 0 };
+	fsblkcnt_t left;
+
 	/* Free space is the store's: that is where writes go. */
-	return fstatvfs(store_objects_fd(o->store), ret) < 0 ? -errno : 0;
+	if (fstatvfs(store_objects_fd(o->store), ret) < 0)
+		return -errno;
+	overlay_lock(o);
+	if (store_limit(o->store))
+		store_usage(o->store, &u);
+	overlay_unlock(o);
+	if (u.limit && ret->f_frsize) {
+		left = (fsblkcnt_t)((u.limit - MIN(u.used, u.limit)) / ret->f_frsize);
+		ret->f_blocks = (fsblkcnt_t)(u.limit / ret->f_frsize);
+		ret->f_bfree = MIN(ret->f_bfree, left);
+		ret->f_bavail = MIN(ret->f_bavail, left);
+	}
+	return 0;
 }

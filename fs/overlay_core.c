@@ -121,9 +121,35 @@ void overlay_counters(struct overlay *o, struct overlay_counters *ret)
 
 /* Transactions */
 
+/* What the store takes; 0 without a limit, when nobody asks. */
+static uint64_t used_of_limit(struct overlay *o)
+{
+	struct store_usage u = { 0 };
+
+	if (store_limit(o->store))
+		store_usage(o->store, &u);
+	return u.used;
+}
+
 int overlay_begin(struct overlay *o)
 {
-	return store_begin(o->store);
+	int r = store_begin(o->store);
+
+	o->used_before = used_of_limit(o);
+	return r;
+}
+
+/* A change that makes a full store fuller is refused, unless it is there to make room. */
+static int check_room(struct overlay *o)
+{
+	uint64_t used = audit_needs_room(o) ? used_of_limit(o) : 0;
+
+	return used > store_limit(o->store) && used > o->used_before ? -ENOSPC : 0;
+}
+
+int overlay_has_room(struct overlay *o, uint64_t bytes)
+{
+	return store_limit(o->store) && used_of_limit(o) + bytes > store_limit(o->store) ? -ENOSPC : 0;
 }
 
 static void undo_clear(struct undo *u)
@@ -134,13 +160,18 @@ static void undo_clear(struct undo *u)
 
 static void undo_apply(struct overlay *o, struct undo *u)
 {
+	int64_t content;
+
 	if (u->dentry) {
 		u->dentry->born = u->born;
 		u->dentry->covers = u->covers;
 		return;
 	}
-	/* A content that took part may hold what the index no longer says; the next use opens it again. */
+	/* A content that took part may hold what the index no longer says; the next use opens it again. A file made for it goes. */
+	content = u->node->content ? content_id(u->node->content) : 0;
 	node_close_content(o, u->node);
+	if (content && content_purge(o->store, content) < 0)
+		g_debug("the file of content %" G_GINT64_FORMAT " stays", content);
 	node_row_clear(&u->node->row);
 	u->node->row = u->row;
 	u->row = (struct node_row){ 0 };
@@ -172,6 +203,8 @@ int transaction_end(struct overlay *o, int r)
 
 int overlay_end(struct overlay *o, int r)
 {
+	if (r == 0)
+		r = check_room(o);
 	/* The record first: there may be one of a change that a crash prevented, but never a change without one. */
 	if (r == 0)
 		r = audit_announce(o);

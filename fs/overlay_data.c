@@ -287,6 +287,8 @@ static int overlay_change_data(struct overlay *o, uint64_t ino, const struct dat
 	r = regular_node(o, ino, &n);
 	if (r == 0)
 		r = guard_change(&n->verdict);
+	if (r == 0 && (change->buf || !(change->mode & FALLOC_FL_PUNCH_HOLE)))
+		r = overlay_has_room(o, change->buf ? change->size : change->length);
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)

@@ -29,6 +29,7 @@ struct overlay {
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
 	struct audit_note *audit;        /* NULL until overlay_audit() */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
+	uint64_t used_before;            /* the store's size when the running transaction began; with a limit */
 	bool workspace_rows;             /* some row has the number of a workspace object */
 	/* The workspace directory looked into last: lookups come in runs. */
 	struct {
@@ -43,6 +44,8 @@ struct overlay {
 int overlay_begin(struct overlay *o);
 /* overlay_end() - commits when @r is 0; else, or when that fails, nothing happened. Returns @r or the error of the commit. */
 int overlay_end(struct overlay *o, int r);
+/* overlay_has_room() - -ENOSPC when @bytes more are beyond the store's limit. What comes out larger is found by overlay_end(). */
+int overlay_has_room(struct overlay *o, uint64_t bytes);
 /* transaction_end() - the same for what is no part of the operation that runs; the audit does not hear of it. */
 int transaction_end(struct overlay *o, int r);
 /* node_edit() - before the first change of n->row, n->origin or n->is_lower. */

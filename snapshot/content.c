@@ -37,7 +37,7 @@ int content_get_object(struct content *c, struct object **ret)
 
 	g_mutex_lock(&c->object_lock);
 	if (!c->object)
-		r = object_open(store_objects_fd(c->store), c->id, c->current, &c->object);
+		r = object_open(store_objects(c->store), c->id, c->current, &c->object);
 	if (r == 0)
 		*ret = object_ref(c->object);
 	g_mutex_unlock(&c->object_lock);
@@ -122,7 +122,7 @@ static int content_to_object(struct content *c)
 	struct iovec iov = { c->data->data, c->data->len };
 	bool sync = c->size > 0 && content_is_durable(c);
 	g_autoptr(object_t) o = NULL;
-	int r = object_create(store_objects_fd(c->store), c->id, &o);
+	int r = object_create(store_objects(c->store), c->id, &o);
 
 	if (r < 0)
 		return r;
@@ -134,7 +134,7 @@ static int content_to_object(struct content *c)
 		r = db_run(q);
 	}
 	if (r < 0) {
-		object_remove(store_objects_fd(c->store), c->id);
+		object_remove(store_objects(c->store), c->id);
 		return r;
 	}
 	content_set_home(c, NULL, object_ref(o));
@@ -459,6 +459,7 @@ static int content_reserve(struct content *c, struct object *o, bool keep_size, 
 		return r;
 	if (from < end && fallocate(o->fd, keep_size ? FALLOC_FL_KEEP_SIZE : 0, from, end - from) < 0)
 		r = -errno;
+	object_account(o);
 	if (r == 0 && !keep_size && end > old) {
 		r = object_truncate(o, end); /* nothing was to be reserved, and so that @o knows */
 		if (r == 0)

@@ -62,11 +62,11 @@ static int content_new_object(struct store *s, struct lower *lower, uint64_t siz
 	int r = content_insert(s, lower, CONTENT_OBJECT, NULL, size, &c);
 
 	if (r == 0)
-		r = object_create(store_objects_fd(s), c->id, &c->object);
+		r = object_create(store_objects(s), c->id, &c->object);
 	if (r == 0) {
 		r = object_truncate(c->object, size);
 		if (r < 0)
-			object_remove(store_objects_fd(s), c->id);
+			object_remove(store_objects(s), c->id);
 	}
 	if (r == 0)
 		*ret = g_steal_pointer(&c);
@@ -126,7 +126,7 @@ int content_from_lower(struct store *s, struct lower *lower, struct origin *o, u
 		if (r == 0)
 			r = content_print_check(fd, o); /* a clone is of what the file was just now */
 		if (r < 0 && c)
-			object_remove(store_objects_fd(s), c->id);
+			object_remove(store_objects(s), c->id);
 	}
 	close(fd);
 	if (r < 0)
@@ -294,7 +294,7 @@ int content_fork(struct content *from, uint64_t keep, struct content **ret)
 		else if (r == 0)
 			r = content_fork_based(from, c);
 		if (r < 0 && c)
-			object_remove(store_objects_fd(c->store), c->id);
+			object_remove(store_objects(c->store), c->id);
 	}
 	if (r < 0)
 		return r;

@@ -343,7 +343,7 @@ int content_purge(struct store *s, int64_t id)
 	r = db_step(q);
 	if (r > 0)
 		db_done(q);
-	return r == 0 ? object_remove(store_objects_fd(s), id) : MIN(r, 0);
+	return r == 0 ? object_remove(store_objects(s), id) : MIN(r, 0);
 }
 
 int content_purge_all(struct store *s)

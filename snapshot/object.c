@@ -29,43 +29,70 @@ int64_t object_parse_name(const char *name)
 	return id > 0 && strcmp(name, again) == 0 ? id : -1;
 }
 
-static struct object *object_new(int fd, uint64_t size)
+static struct object *object_new(struct object_dir *dir, int fd, const struct stat *st)
 {
 	struct object *o = g_new0(struct object, 1);
 
 	o->refs = 1;
 	o->fd = fd;
-	o->size = size;
+	o->dir = dir;
+	o->size = st ? (uint64_t)st->st_size : 0;
+	o->used = st ? st->st_blocks * 512 : 0;
 	return o;
 }
 
-int object_create(int dirfd, int64_t id, struct object **ret)
+void object_account(struct object *o)
+{
+	struct stat st;
+
+	/* With what waits to be allocated: the file systems in use count that too. */
+	if (fstat(o->fd, &st) < 0 || st.st_blocks * 512 == o->used)
+		return;
+	__atomic_add_fetch(&o->dir->used, st.st_blocks * 512 - o->used, __ATOMIC_RELAXED);
+	o->used = st.st_blocks * 512;
+}
+
+static int unlink_name(struct object_dir *dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (unlinkat(dir->fd, name, 0) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	__atomic_sub_fetch(&dir->used, st.st_blocks * 512, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int object_create(struct object_dir *dir, int64_t id, struct object **ret)
 {
 	char name[NAME_BYTES];
 	int fd;
 
 	object_name(id, name);
-	fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(dir->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 && errno == EEXIST) {
 		/* Not reused: a sync that still runs, or a reader, may hold the old file. */
-		if (unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
-			return -errno;
-		fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		int r = unlink_name(dir, name);
+
+		if (r < 0)
+			return r;
+		fd = openat(dir->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	}
 	if (fd < 0)
 		return -errno;
-	*ret = object_new(fd, 0);
+	*ret = object_new(dir, fd, NULL);
 	return 0;
 }
 
-int object_open(int dirfd, int64_t id, bool writable, struct object **ret)
+int object_open(struct object_dir *dir, int64_t id, bool writable, struct object **ret)
 {
 	char name[NAME_BYTES];
 	struct stat st;
 	int fd;
 
 	object_name(id, name);
-	fd = openat(dirfd, name, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(dir->fd, name, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -EUCLEAN : -errno;
 	if (fstat(fd, &st) < 0) {
@@ -74,16 +101,16 @@ int object_open(int dirfd, int64_t id, bool writable, struct object **ret)
 		close(fd);
 		return r;
 	}
-	*ret = object_new(fd, st.st_size);
+	*ret = object_new(dir, fd, &st);
 	return 0;
 }
 
-int object_remove(int dirfd, int64_t id)
+int object_remove(struct object_dir *dir, int64_t id)
 {
 	char name[NAME_BYTES];
 
 	object_name(id, name);
-	return unlinkat(dirfd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+	return unlink_name(dir, name);
 }
 
 struct object *object_ref(struct object *o)
@@ -134,8 +161,12 @@ int object_writev(struct object *o, struct iovec *iov, int count, uint64_t offse
 		n = pwritev(o->fd, iov, count, offset);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+		if (n <= 0) {
+			int r = n < 0 ? -errno : -EIO;
+
+			object_account(o);
+			return r;
+		}
 		offset += n;
 		o->size = MAX(o->size, offset);
 		while (n > 0) {
@@ -150,6 +181,7 @@ int object_writev(struct object *o, struct iovec *iov, int count, uint64_t offse
 			}
 		}
 	}
+	object_account(o);
 	return 0;
 }
 
@@ -158,6 +190,7 @@ int object_truncate(struct object *o, uint64_t size)
 	if (ftruncate(o->fd, size) < 0)
 		return -errno;
 	o->size = size;
+	object_account(o);
 	return 0;
 }
 
@@ -185,7 +218,9 @@ int object_zero(struct object *o, bool punch, uint64_t offset, uint64_t length)
 	if (offset >= o->size || length == 0)
 		return 0;
 	length = MIN(length, o->size - offset);
-	if (fallocate(o->fd, mode, offset, length) == 0)
+	if (fallocate(o->fd, mode, offset, length) == 0) {
+		object_account(o);
 		return 0;
+	}
 	return errno == EOPNOTSUPP ? object_fill(o, offset, length) : -errno;
 }

@@ -14,17 +14,25 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+/* objects/, and the bytes that its files take on the disk (st_blocks), as far as they changed through here. */
+struct object_dir {
+	int fd;
+	int64_t used; /* atomic */
+};
+
 struct object {
 	int refs; /* atomic */
 	int fd;
-	uint64_t size; /* of the file, as we made it; protected by the lock of its content */
+	struct object_dir *dir; /* borrowed */
+	uint64_t size;		/* of the file, as we made it; protected by the lock of its content */
+	int64_t used;		/* what it has in dir->used; the same */
 };
 
 /* object_create() - a new, empty file. One that is there is a leftover without a row, and is replaced. */
-int object_create(int dirfd, int64_t id, struct object **ret);
+int object_create(struct object_dir *dir, int64_t id, struct object **ret);
 /* object_open() - -EUCLEAN when it is missing. */
-int object_open(int dirfd, int64_t id, bool writable, struct object **ret);
-int object_remove(int dirfd, int64_t id);
+int object_open(struct object_dir *dir, int64_t id, bool writable, struct object **ret);
+int object_remove(struct object_dir *dir, int64_t id);
 /* object_parse_name() - the id that a file in objects/ belongs to; -1 for a name that is none. */
 int64_t object_parse_name(const char *name);
 struct object *object_ref(struct object *o);
@@ -45,3 +53,5 @@ int object_truncate(struct object *o, uint64_t size);
  * file.
  */
 int object_zero(struct object *o, bool punch, uint64_t offset, uint64_t length);
+/* object_account() - after its blocks were changed by other means. */
+void object_account(struct object *o);

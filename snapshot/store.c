@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "snapshot/object.h"
 #include "snapshot/schema.h"
 #include "snapshot/store_private.h"
 
@@ -15,7 +16,8 @@ G_DEFINE_QUARK(sbxfs-store-error-quark, store_error)
 
 struct store {
 	char *dir;
-	int objects_fd;
+	struct object_dir objects;
+	struct usage usage;
 	int lock_fd; /* -1 for a reader */
 	int wal_fd;  /* for store_sync(); -1 until the log is there */
 	int reserve_fd;
@@ -135,7 +137,7 @@ static struct store *store_new(const char *dir)
 	struct store *s = g_new0(struct store, 1);
 
 	s->dir = g_canonicalize_filename(dir, NULL);
-	s->objects_fd = s->lock_fd = s->wal_fd = s->reserve_fd = -1;
+	s->objects.fd = s->lock_fd = s->wal_fd = s->reserve_fd = -1;
 	return s;
 }
 
@@ -165,8 +167,8 @@ static struct store *store_open_files(struct store *s, enum store_mode mode, boo
 		r = store_load(s);
 	if (r < 0)
 		return store_fail(s, error, r == -ENOSPC ? STORE_ERROR_NO_SPACE : STORE_ERROR_FAILED, "store.db", r);
-	s->objects_fd = open(objects, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (s->objects_fd < 0)
+	s->objects.fd = open(objects, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->objects.fd < 0)
 		return store_fail(s, error, STORE_ERROR_FAILED, "objects", -errno);
 	return s;
 }
@@ -189,6 +191,9 @@ struct store *store_create(const char *dir, const char *workspace, GError **erro
 	if (!s)
 		return NULL;
 	r = store_set(s, "workspace", workspace);
+	s->usage.known = true;
+	if (r == 0)
+		r = store_set(s, "objects_bytes", "0");
 	if (r < 0)
 		return store_fail(s, error, STORE_ERROR_FAILED, "settings", r);
 	return s;
@@ -215,10 +220,51 @@ static void store_open_reserve(struct store *s)
 	store_take_reserve(s);
 }
 
-/* What a crash left: nodes that only open descriptors still held. Their contents go with them when no snapshot has them. */
+/* Nodes that nothing but open descriptors or the kernel's cache held when the view ended. */
+#define ORPHANS "FROM node WHERE died = 9223372036854775807 AND nlink = 0 AND ino != 1"
+/* No snapshot has a content of the present epoch, so it goes with its node. */
+#define ORPHAN_CONTENTS "SELECT id FROM content WHERE id IN (SELECT content " ORPHANS ") AND epoch = ?"
+
+static int store_drop_orphan_contents(struct store *s, GArray *ids)
+{
+	static const char *const drops[] = { "DELETE FROM page WHERE content IN (" ORPHAN_CONTENTS ")",
+					     "DELETE FROM content WHERE id IN (" ORPHAN_CONTENTS ")" };
+	struct db_query *q = db_query(s->db, ORPHAN_CONTENTS " AND kind = 1");
+	int r;
+
+	db_bind_int(q, 0, s->epoch);
+	while ((r = db_step(q)) > 0) {
+		int64_t id = db_int(q, 0);
+
+		g_array_append_val(ids, id);
+	}
+	for (unsigned i = 0; r == 0 && i < G_N_ELEMENTS(drops); i++) {
+		q = db_query(s->db, drops[i]);
+		db_bind_int(q, 0, s->epoch);
+		r = db_run(q);
+	}
+	return r;
+}
+
 static int store_drop_orphans(struct store *s)
 {
-	return db_exec(s->db, "DELETE FROM node WHERE died = 9223372036854775807 AND nlink = 0 AND ino != 1");
+	g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int64_t));
+	int r = store_begin(s);
+
+	if (r < 0)
+		return r;
+	r = store_drop_orphan_contents(s, ids);
+	if (r == 0)
+		r = db_exec(s->db, "DELETE " ORPHANS);
+	if (r < 0) {
+		store_abort(s);
+		return r;
+	}
+	r = store_commit(s);
+	for (guint i = 0; r == 0 && i < ids->len; i++)
+		if (object_remove(&s->objects, g_array_index(ids, int64_t, i)) < 0)
+			g_debug("the file of an orphan stays");
+	return r;
 }
 
 struct store *store_open(const char *dir, enum store_mode mode, GError **error)
@@ -234,6 +280,7 @@ struct store *store_open(const char *dir, enum store_mode mode, GError **error)
 	s = store_open_files(s, mode, false, error);
 	if (s && mode == STORE_WRITE) {
 		store_open_reserve(s);
+		usage_load(s);
 		r = store_drop_orphans(s);
 		if (r < 0 && r != -ENOSPC)
 			return store_fail(s, error, STORE_ERROR_FAILED, "store.db", r);
@@ -245,10 +292,12 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	if (s->lock_fd >= 0 && s->db && usage_save(s, 0) < 0)
+		g_debug("the size of the store is not remembered");
 	db_close(s->checkpoint_db);
 	db_close(s->db);
-	if (s->objects_fd >= 0)
-		close(s->objects_fd);
+	if (s->objects.fd >= 0)
+		close(s->objects.fd);
 	if (s->wal_fd >= 0)
 		close(s->wal_fd);
 	if (s->reserve_fd >= 0)
@@ -266,7 +315,17 @@ const char *store_dir(const struct store *s)
 
 int store_objects_fd(const struct store *s)
 {
-	return s->objects_fd;
+	return s->objects.fd;
+}
+
+struct object_dir *store_objects(struct store *s)
+{
+	return &s->objects;
+}
+
+struct usage *store_usage_state(struct store *s)
+{
+	return &s->usage;
 }
 
 char *store_get(struct store *s, const char *key)
@@ -294,6 +353,9 @@ int store_set(struct store *s, const char *key, const char *value)
 
 /* Transactions */
 
+/* What kill -9 may make the remembered size wrong by. */
+#define USAGE_STEP (1024 * 1024)
+
 int store_begin(struct store *s)
 {
 	s->epoch_before = s->epoch;
@@ -302,7 +364,10 @@ int store_begin(struct store *s)
 
 int store_commit(struct store *s)
 {
-	int r = db_run(db_query(s->db, "COMMIT"));
+	int r = usage_save(s, USAGE_STEP);
+
+	if (r == 0)
+		r = db_run(db_query(s->db, "COMMIT"));
 
 	if (r < 0)
 		store_abort(s);

@@ -113,6 +113,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(store_t, store_close)
 
 const char *store_dir(const struct store *s);
 int store_objects_fd(const struct store *s); /* borrowed directory descriptor */
+struct object_dir *store_objects(struct store *s); /* for snapshot/object.h; borrowed */
 /* store_get() - a setting ("workspace", ...); NULL when unset; caller frees. */
 char *store_get(struct store *s, const char *key);
 int store_set(struct store *s, const char *key, const char *value);
@@ -131,6 +132,21 @@ int store_sync(struct store *s);
 bool store_free_reserve(struct store *s);
 /* store_checkpoint() - keeps the write-ahead log short; on a connection of its own, from any thread, without the caller's lock. */
 int store_checkpoint(struct store *s);
+
+/*
+ * Room. What counts is the blocks of objects/, and the pages of the index that are in use; not the write-ahead log (16 MiB, until
+ * it is moved), the reserve, the audit, or what a commit keeps for its undoing. Extents that are shared with the workspace
+ * count in full. The sum is kept, not found: see store_usage.c.
+ */
+struct store_usage {
+	uint64_t used;
+	uint64_t limit; /* 0 = none */
+};
+/* store_set_limit() - from now on. Counts what is there when nobody knows. */
+int store_set_limit(struct store *s, uint64_t limit);
+uint64_t store_limit(struct store *s);
+/* store_usage() - also in a transaction, of which it counts the pages. @used is 0 for a store that was never counted. */
+void store_usage(struct store *s, struct store_usage *ret);
 
 /* Epochs and snapshots */
 

@@ -234,6 +234,15 @@ static bool check_options(const struct options *o, const struct invocation *inv,
 	return true;
 }
 
+/* The policy's is kept already; --limit may say another. */
+static bool limit_disk(const struct attached *a, const struct limits *l, GError **error)
+{
+	g_autoptr(GVariant) arguments = g_variant_ref_sink(g_variant_new_parsed("{'disk': <%t>}", l->value[LIMIT_DISK]));
+	g_autoptr(GVariant) answer = control_call(a->control, "limit", arguments, error);
+
+	return answer != NULL;
+}
+
 static bool run(struct run *r, const char *given, enum on_exit on_exit, GError **error)
 {
 	struct limits limits;
@@ -241,8 +250,8 @@ static bool run(struct run *r, const char *given, enum on_exit on_exit, GError *
 	if (!choose_sandbox(r, given, error) || !open_view(r, error) ||
 	    !limits_read(r->attached->policy, r->options.limits, &limits, error))
 		return false;
-	if (limits_has_disk(r->attached->policy))
-		output_note("the limit disk of the policy is not kept yet");
+	if (r->options.limits && !limit_disk(r->attached, &limits, error))
+		return false;
 	r->cycle = cycle_begin(r->attached, r->command, error);
 	if (!r->cycle || !run_program(r, &limits, error))
 		return false;
@@ -264,7 +273,7 @@ int cmd_run(struct invocation *inv, GError **error)
 		{ "options", 'o', 0, G_OPTION_ARG_FILENAME_ARRAY, &r.options.mount, "Mount options", "OPTS" },
 		{ "net", 0, 0, G_OPTION_ARG_STRING, &r.options.net, "The network: off", "off" },
 		{ "limit", 0, 0, G_OPTION_ARG_STRING_ARRAY, &r.options.limits,
-		  "Limits: memory, processes, cpu, time, files, output", "KEY=VALUE,..." },
+		  "Limits: memory, processes, cpu, time, files, output, disk", "KEY=VALUE,..." },
 		{ "on-exit", 0, 0, G_OPTION_ARG_STRING, &r.options.on_exit,
 		  "Afterwards: ask, keep (default), commit or rollback", "WHAT" },
 		{ NULL },

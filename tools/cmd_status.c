@@ -100,6 +100,13 @@ static bool read_status(struct attached *a, struct status *ret, GError **error)
 	return true;
 }
 
+/* False when nothing is mounted, or without a limit. */
+static bool disk_limit(const struct status *status, uint64_t *ret_used, uint64_t *ret_limit)
+{
+	return status->live && g_variant_lookup(status->live, "disk-used", "t", ret_used) &&
+	       g_variant_lookup(status->live, "disk-limit", "t", ret_limit) && *ret_limit > 0;
+}
+
 static GVariant *json_policy(const struct sandbox *s)
 {
 	GVariantBuilder b;
@@ -107,6 +114,21 @@ static GVariant *json_policy(const struct sandbox *s)
 	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
 	json_add_string(&b, "profile", s->profile);
 	json_add_path(&b, "path", s->policy_path);
+	return g_variant_builder_end(&b);
+}
+
+/* What lies there, and what of it counts against the limit. */
+static GVariant *json_disk(const struct status *status)
+{
+	uint64_t used, limit;
+	GVariantBuilder b;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
+	json_add_int(&b, "bytes", (int64_t)status->disk);
+	if (disk_limit(status, &used, &limit)) {
+		json_add_int(&b, "used", (int64_t)used);
+		json_add_int(&b, "limit", (int64_t)limit);
+	}
 	return g_variant_builder_end(&b);
 }
 
@@ -128,7 +150,7 @@ static void print_json(const struct status *status)
 		 g_variant_new_maybe(G_VARIANT_TYPE_INT64,
 				     status->changes < 0 ? NULL : g_variant_new_int64(status->changes)));
 	json_add(&b, "snapshots", snapshots_json(status->snapshots));
-	json_add(&b, "disk", g_variant_new_parsed("{'bytes': <%x>}", (int64_t)status->disk));
+	json_add(&b, "disk", json_disk(status));
 	json_add(&b, "questions", g_variant_new("aa{sv}", NULL));
 	if (status->live)
 		json_live(&b, status->live);
@@ -146,6 +168,7 @@ static void print_text(const struct status *status)
 {
 	const struct sandbox *s = status->sandbox;
 	g_autofree char *disk = text_size(status->disk);
+	uint64_t used, limit;
 	gboolean full = FALSE;
 
 	printf("%-12s%s\n", "sandbox:", s->name);
@@ -161,7 +184,14 @@ static void print_text(const struct status *status)
 		printf("%-12s?\n", "changes:");
 	else
 		printf("%-12s%" PRId64 "\n", "changes:", status->changes);
-	printf("%-12s%s\n", "disk:", disk);
+	printf("%-12s%s", "disk:", disk);
+	if (disk_limit(status, &used, &limit)) {
+		g_autofree char *used_text = text_size(used);
+		g_autofree char *limit_of = text_size(limit);
+
+		printf(", %s of %s used", used_text, limit_of);
+	}
+	putchar('\n');
 	if (status->live && g_variant_lookup(status->live, "watches-full", "b", &full) && full)
 		printf("%-12s%s\n", "watches:", "all used (fs.inotify.max_user_watches): some directories are checked once a second");
 	printf("%-12s%u\n", "snapshots:", status->snapshots->len);

@@ -15,6 +15,7 @@
 #include "tools/attach.h"
 #include "tools/exit.h"
 #include "tools/paths.h"
+#include "tools/run/limit.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
@@ -59,6 +60,7 @@ struct plan {
 	struct policy *policy;
 	struct in_force before; /* of a resumed sandbox */
 	struct in_force after;
+	struct limits limits; /* of the policy; the view keeps that of the disk */
 	bool made_mountpoint;
 };
 typedef struct plan plan_t; /* for g_auto() only */
@@ -514,6 +516,7 @@ static void undo(struct plan *p)
 static bool mount_view(struct plan *p, mounting_announce announce, void *user, GError **error)
 {
 	const struct mount_options options = {
+		.disk_limit = p->limits.value[LIMIT_DISK],
 		.name = p->what.name,
 		.store = p->what.store,
 		.workspace = p->what.workspace,
@@ -537,7 +540,8 @@ static bool check(struct plan *p, GError **error)
 {
 	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) &&
 	       check_not_covered(p, error) && check_workspace(p, error) && check_store_place(p, error) &&
-	       choose_mountpoint(p, error) && choose_policy(p, error) && check_platform(error);
+	       choose_mountpoint(p, error) && choose_policy(p, error) &&
+	       limits_read(p->policy, NULL, &p->limits, error) && check_platform(error);
 }
 
 char *mounting_name(const struct mount_request *request, GError **error)

@@ -410,6 +410,45 @@ def test_endless_output(t):
     eq(len(done.bytes), 2 << 20, 'output')
 
 
+def fill(t, megabytes, name='big'):
+    return f'dd if=/dev/zero of={name} bs=1M count={megabytes} 2>&1 | grep -o "No space left on device"; stat -c %s {name}'
+
+
+@once
+def test_disk_bombs(t):
+    """The writer has ENOSPC, everything else works, and what is deleted can be written again."""
+    t.seed({'f': 'original', 'large': 'l' * 3_000_000})
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\n[limits cases]\ndisk = 20M\n')
+    yield
+    done = run(t, 'sh', '-c', 'stat -f -c "%b %S" .; ' + fill(t, 40) + '; cat f; head -c 3 large; echo')
+    lines = done.out.splitlines()
+    blocks, size = map(int, lines[0].split())
+    eq(blocks * size, 20 << 20, 'statfs')
+    eq((lines[1], lines[3][:8]), ('No space left on device', 'original'), 'a large file')
+    check(17 << 20 <= int(lines[2]) <= 20 << 20, f'written: {lines[2]}')
+    check('big' in t.diff('--name-status').out, 'the changes can be shown')
+    small = 'i=0; while [ $i -lt 3000 ]; do head -c 20000 /dev/urandom >s$i || break; i=$((i+1)); done 2>/dev/null; echo $i; '
+    done = run(t, 'sh', '-c', small + 'rm s*; ' + small + 'rm s*; echo again >f && cat f', options=('--limit', 'disk=40M'))
+    first, second, text = [line for line in done.out.splitlines() if line]
+    check(700 < int(first) < 1100 and int(second) > int(first) * 0.9 and text == 'again', f'small files: {done.out} {done.err}')
+    check('No space' in run(t, 'sh', '-c', fill(t, 40, 'b2'), options=('--limit', 'disk=10M')).out, 'a smaller limit')
+    t.sbxfs('rollback', t.name, '-y')
+    eq(run(t, 'sh', '-c', 'cat f; ls').out, 'originalf\nlarge\n', 'rolled back')
+    check('No space' not in run(t, 'sh', '-c', fill(t, 40), options=('--limit', 'disk=200M')).out, 'a larger limit')
+
+
+@once
+def test_a_full_store_is_no_leak(t):
+    """What is refused leaves nothing behind, however often it is tried."""
+    t.seed({'big': 'x' * 30_000_000})
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\n[limits cases]\ndisk = 12M\n')
+    yield
+    run(t, 'sh', '-c', 'dd if=/dev/zero of=a bs=1M count=30 2>/dev/null; for i in $(seq 300); do head -c 2000000 /dev/zero >n$i; echo x >>big; truncate -s 1G a; fallocate -l 5G a; done 2>/dev/null; true')
+    objects = os.path.join(t.store(), 'objects')
+    used = sum(os.lstat(os.path.join(objects, n)).st_blocks * 512 for n in os.listdir(objects))
+    check(used <= 13 << 20, f'the store takes {used}')
+
+
 @once
 def test_limits_of_the_policy(t):
     """A managed or workspace value can be tightened and not loosened."""
@@ -419,7 +458,7 @@ def test_limits_of_the_policy(t):
     eq(run(t, 'sh', '-c', 'ulimit -n').out, '50\n', 'the tightest')
     eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=70')).out, '50\n', 'loosened')
     eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=30')).out, '30\n', 'tightened')
-    for bad in ('files', 'files=', 'files=x', 'files=0', 'speed=9', 'disk=1G', 'memory=4GB'):
+    for bad in ('files', 'files=', 'files=x', 'files=0', 'speed=9', 'disk=1GB', 'memory=4GB'):
         run(t, 'true', options=('--limit', bad), code=2)
 
 

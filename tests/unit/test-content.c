@@ -1127,7 +1127,7 @@ static void test_missing_object(void **state)
 	char back[4];
 
 	write_at(e, c, big, 100000, 0);
-	assert_int_equal(object_remove(store_objects_fd(e->store), content_id(c)), 0);
+	assert_int_equal(object_remove(store_objects(e->store), content_id(c)), 0);
 	c = reopen(e, c);
 	assert_int_equal(content_read(c, back, 4, 4), -EUCLEAN);
 }

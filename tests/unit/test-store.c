@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "layered.h"
+#include "snapshot/content.h"
+#include "snapshot/object.h"
 #include "snapshot/schema.h"
 #include "snapshot/store_private.h"
 #include "snapshot/tree.h"
@@ -317,6 +319,72 @@ static void test_orphans_go(void **state)
 
 /* Opening */
 
+/* What the files of objects/ take, looked at. */
+static uint64_t objects_on_disk(struct layered *l)
+{
+	g_autofree char *path = g_build_filename(l->dir, "store", "objects", NULL);
+	GDir *dir = g_dir_open(path, 0, NULL);
+	uint64_t sum = 0;
+	const char *name;
+
+	while ((name = g_dir_read_name(dir))) {
+		struct stat st;
+
+		assert_int_equal(fstatat(store_objects_fd(l->store), name, &st, 0), 0);
+		sum += (uint64_t)st.st_blocks * 512;
+	}
+	g_dir_close(dir);
+	return sum;
+}
+
+static uint64_t objects_counted(struct layered *l)
+{
+	return (uint64_t)store_objects(l->store)->used;
+}
+
+/* The sum is kept through writes, holes, removal and a new opening, and found where nobody kept it. */
+static void test_usage(void **state)
+{
+	g_autoptr(layered_t) l = layered_new();
+	g_autofree char *block = g_malloc0(1 << 20);
+	struct store_usage usage;
+	struct content *c;
+	int64_t ids[4];
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(store_begin(l->store), 0);
+		assert_int_equal(content_new(l->store, NULL, &c), 0);
+		for (int n = 0; n <= i; n++)
+			assert_int_equal(content_write(c, block, 1 << 20, (uint64_t)n << 20), 0);
+		ids[i] = content_id(c);
+		if (i == 3)
+			assert_int_equal(content_truncate(c, 100), 0);
+		assert_int_equal(store_commit(l->store), 0);
+		assert_int_equal(content_trim(c), 0);
+		content_close(c);
+	}
+	assert_true(objects_on_disk(l) >= 6 << 20);
+	assert_int_equal(objects_counted(l), objects_on_disk(l));
+	store_usage(l->store, &usage);
+	assert_true(usage.used > objects_counted(l) && usage.used < objects_counted(l) + (1 << 20));
+	reopen(l);
+	assert_int_equal(objects_counted(l), objects_on_disk(l));
+	assert_int_equal(store_begin(l->store), 0);
+	assert_int_equal(content_drop(l->store, ids[2]), 0);
+	assert_int_equal(store_commit(l->store), 0);
+	assert_int_equal(content_purge(l->store, ids[2]), 0);
+	assert_int_equal(objects_counted(l), objects_on_disk(l));
+	/* A store of before. */
+	assert_int_equal(db_exec(store_db(l->store), "DELETE FROM setting WHERE key = 'objects_bytes'"), 0);
+	store_usage_state(l->store)->known = false;
+	reopen(l);
+	assert_int_equal(store_set_limit(l->store, 1 << 30), 0);
+	assert_int_equal(objects_counted(l), objects_on_disk(l));
+	store_usage(l->store, &usage);
+	assert_int_equal(usage.limit, 1 << 30);
+}
+
 static void test_locks(void **state)
 {
 	g_autoptr(layered_t) l = layered_new();
@@ -601,6 +669,7 @@ int main(void)
 		cmocka_unit_test(test_values_come_back),
 		cmocka_unit_test(test_new_numbers),
 		cmocka_unit_test(test_orphans_go),
+		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_newer_schema_is_refused),
 		cmocka_unit_test(test_migration_from_nothing),

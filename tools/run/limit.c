@@ -15,6 +15,7 @@ static const struct {
 	[LIMIT_MEMORY] = { "memory", QUANTITY_BYTES, "4G" },  [LIMIT_PROCESSES] = { "processes", QUANTITY_NUMBER, "512" },
 	[LIMIT_CPU] = { "cpu", QUANTITY_TIME, "10m" },	  [LIMIT_TIME] = { "time", QUANTITY_TIME, "2h" },
 	[LIMIT_FILES] = { "files", QUANTITY_NUMBER, "1024" }, [LIMIT_OUTPUT] = { "output", QUANTITY_BYTES, "100M" },
+	[LIMIT_DISK] = { "disk", QUANTITY_BYTES, "2G" },
 };
 
 const char *limit_name(enum limit which)
@@ -68,9 +69,8 @@ static bool read_given(const char *list, struct limits *ret, GError **error)
 
 		if (which < 0) {
 			tool_error(error, EXIT_USAGE, NULL,
-				   "--limit %s: there is no such limit; known are memory, processes, cpu, time, files "
-				   "and "
-				   "output, as in memory=4G,time=30m",
+				   "--limit %s: there is no such limit; known are memory, processes, cpu, time, files, "
+				   "output and disk, as in memory=4G,time=30m",
 				   *item);
 			return false;
 		}
@@ -99,11 +99,6 @@ bool limits_read(const struct policy *policy, char *const *given, struct limits 
 		tighten(&ret->value[i], layers[POLICY_WORKSPACE].value[i]);
 	}
 	return true;
-}
-
-bool limits_has_disk(const struct policy *policy)
-{
-	return policy_setting(policy, "limits", "disk") != NULL;
 }
 
 char *limit_text(const struct limits *l, enum limit which)

@@ -10,6 +10,7 @@
  *   time       on the clock                                   30m, 2h
  *   files      open at the same time, of each process
  *   output     bytes on standard output and error together, unless that is a terminal
+ *   disk       what the store takes; kept by the view, also without a run
  *
  * Of the layers of a policy the tightest value holds. --limit stands in for the user's own profile, and can be looser
  * than that; a managed policy and the workspace's own file can only be tightened by it.
@@ -21,8 +22,8 @@
 
 struct policy;
 
-enum limit { LIMIT_MEMORY, LIMIT_PROCESSES, LIMIT_CPU, LIMIT_TIME, LIMIT_FILES, LIMIT_OUTPUT };
-#define LIMIT_COUNT 6
+enum limit { LIMIT_MEMORY, LIMIT_PROCESSES, LIMIT_CPU, LIMIT_TIME, LIMIT_FILES, LIMIT_OUTPUT, LIMIT_DISK };
+#define LIMIT_COUNT 7
 
 /* Bytes, numbers or milliseconds; 0 = no limit. */
 struct limits {
@@ -30,12 +31,9 @@ struct limits {
 };
 
 /*
- * limits_read() - @given: each value of --limit ("memory=4G,time=30m"), or NULL. A value that is not understood, and a
- * key that nobody keeps yet ("disk" in --limit), is an error.
+ * limits_read() - @given: each value of --limit ("memory=4G,time=30m"), or NULL. What is not understood is an error.
  */
 bool limits_read(const struct policy *policy, char *const *given, struct limits *ret, GError **error);
-/* limits_has_disk() - the policy asks for one, which is not kept yet. */
-bool limits_has_disk(const struct policy *policy);
 
 const char *limit_name(enum limit which);
 /* limit_text() - "memory=4G", for a message. Caller frees. */
