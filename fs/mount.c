@@ -182,6 +182,7 @@ static void inval_inode(uint64_t ino, bool data, void *user)
 /* The store's errors come from below; here they become what a mount can say about them. */
 static bool service_open(struct service *s, GError **error)
 {
+	const struct audit_options keep_all = { 0 };
 	struct lower *lower;
 	struct store *store;
 	GError *why = NULL;
@@ -209,7 +210,7 @@ static bool service_open(struct service *s, GError **error)
 		return false;
 	}
 	s->view.overlay = overlay_new(store, lower, g_steal_pointer(&s->policy));
-	if (overlay_audit(s->view.overlay, &why))
+	if (overlay_audit(s->view.overlay, s->options->audit ? s->options->audit : &keep_all, &why))
 		return true;
 	g_set_error(error, MOUNT_ERROR, g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY) ? MOUNT_ERROR_BUSY : MOUNT_ERROR_STORE, "%s", why->message);
 	g_error_free(why);

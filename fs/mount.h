@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct audit_options;
 struct policy;
 
 struct mount_options {
@@ -18,6 +19,7 @@ struct mount_options {
 	const char *mountpoint; /* absolute; may be the workspace itself */
 	const char *socket;     /* path of the control socket */
 	const char *extra;      /* -o: comma list; allow_other, ro, ... ; NULL */
+	const struct audit_options *audit; /* NULL: all records are kept, and copied nowhere */
 	uint64_t disk_limit;    /* bytes that the store may take; 0 = any */
 	bool foreground;
 	bool debug;

@@ -21,6 +21,7 @@
 #include "snapshot/audit_record.h"
 
 struct lower;
+struct audit_options;
 struct overlay;
 struct policy;
 struct store;
@@ -66,9 +67,9 @@ void overlay_drain(struct overlay *o);
 
 /*
  * overlay_audit() - from now on everything is recorded in the audit of the store (snapshot/audit.h), and a change that can't be recorded fails.
- * Starts a thread; overlay_free() completes the audit.
+ * Starts a thread, and one for each copy; overlay_free() completes the audit.
  */
-bool overlay_audit(struct overlay *o, GError **error);
+bool overlay_audit(struct overlay *o, const struct audit_options *options, GError **error);
 /* overlay_record() - what is no operation of the overlay. */
 int overlay_record(struct overlay *o, enum audit_kind kind, const char *operation, const char *detail);
 /* overlay_append() - a record that somebody else made: it says itself who did what. */

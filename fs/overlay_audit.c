@@ -5,20 +5,30 @@
 #include "fs/overlay_private.h"
 #include "snapshot/audit_writer.h"
 
-/*
- * What is kept, at least until the next mount: old records are dropped only then, so that a program in the view can't
- * push out what it did by doing much.
- */
-#define KEEP_TIME (INT64_C(366) * 24 * 3600 * NSEC_PER_SEC)
-#define KEEP_BYTES (UINT64_C(1) << 30)
+static bool open_sinks(struct audit_writer *w, const GArray *sinks, GError **error)
+{
+	for (guint i = 0; sinks && i < sinks->len; i++) {
+		const struct audit_sink_target *t = &g_array_index(sinks, struct audit_sink_target, i);
 
-bool overlay_audit(struct overlay *o, GError **error)
+		if (!audit_writer_sink(w, t->kind, t->target, error))
+			return false;
+	}
+	return true;
+}
+
+bool overlay_audit(struct overlay *o, const struct audit_options *options, GError **error)
 {
 	struct audit_writer *w = audit_writer_open(store_dir(o->store), error);
+	int64_t before = options->keep_time ? nsec_now() - options->keep_time : 0;
 
 	if (!w)
 		return false;
-	if (audit_writer_retain(w, nsec_now() - KEEP_TIME, KEEP_BYTES) < 0)
+	if (!open_sinks(w, options->sinks, error)) {
+		audit_writer_close(w);
+		return false;
+	}
+	/* Only now, so that a program in the view can't push out what it did by doing much. */
+	if (audit_writer_retain(w, before, options->keep_bytes) < 0)
 		g_debug("old records of the audit are not dropped");
 	overlay_lock(o);
 	o->audit = audit_note_new(w);

@@ -146,7 +146,7 @@ struct policy_reason {
 /* policy_explain() - what decided; false when no rule did. @ret_reason is filled in either case. */
 bool policy_explain(const struct policy *p, struct policy_match m, struct policy_reason *ret_reason);
 
-/* Settings: the keys of [network], [limits], [run] and [gate], as text. */
+/* Settings: the keys of [network], [limits], [run], [audit] and [gate], as text. */
 
 struct policy_setting {
 	enum policy_layer layer;

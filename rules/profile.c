@@ -30,6 +30,11 @@ static const struct {
 	{ "run", "environment", true },
 	{ "run", "command_log", false },
 	{ "run", "output_log", false },
+	{ "audit", "file", false },
+	{ "audit", "syslog", false },
+	{ "audit", "command", false },
+	{ "audit", "keep", false },
+	{ "audit", "keep_size", false },
 	{ "gate", "checks", false },
 	{ "gate", "allow", true },
 	{ "gate", "review", true },
@@ -205,7 +210,7 @@ static bool first_time(struct parser *x, const char *section, const char *key, u
 static bool split_section(struct parser *x, const struct policy_file_item *item, char **ret_kind, const char **ret_name,
 			  GError **error)
 {
-	static const char *const kinds[] = { "profile", "files", "network", "limits", "run", "gate", NULL };
+	static const char *const kinds[] = { "profile", "files", "network", "limits", "run", "audit", "gate", NULL };
 	g_autofree char *kind = g_strdup(item->section);
 	char *name = strpbrk(kind, " \t");
 
@@ -216,7 +221,7 @@ static bool split_section(struct parser *x, const struct policy_file_item *item,
 	if (!g_strv_contains(kinds, kind))
 		return fail(error, x->file, item->line,
 			    "unknown section [%s]; known are [profile NAME], [files NAME], [network NAME], "
-			    "[limits NAME], [run NAME] and [gate NAME]",
+			    "[limits NAME], [run NAME], [audit NAME] and [gate NAME]",
 			    item->section);
 	if (!name || !is_name(name))
 		return fail(error, x->file, item->line,

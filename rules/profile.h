@@ -18,7 +18,7 @@ struct profile_file {
 	GPtrArray *profiles; /* struct profile, in the order of the file; at least one */
 };
 
-/* A key of [network], [limits], [run] or [gate], kept as text. */
+/* A key of [network], [limits], [run], [audit] or [gate], kept as text. */
 struct profile_setting {
 	const char *section; /* static */
 	char *key;

@@ -2,7 +2,6 @@
 #include "snapshot/audit_writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +10,6 @@
 
 #include "snapshot/attr.h"
 #include "snapshot/audit.h"
-#include "snapshot/audit_json.h"
 #include "snapshot/audit_spool.h"
 
 G_DEFINE_QUARK(sbxfs - audit - error - quark, audit_error)
@@ -36,7 +34,7 @@ struct audit_writer {
 	char *dir;
 	GThread *thread;
 	struct audit *audit; /* of the thread, once it runs */
-	int64_t sunk;	     /* the same: the last record that the sink has */
+	int64_t began;	     /* the last record before it was opened */
 
 	GMutex lock; /* protects all below */
 	GCond wake;  /* there is something to do */
@@ -52,7 +50,7 @@ struct audit_writer {
 	bool busy;	/* a batch is under way */
 	bool flush;	/* somebody waits */
 	bool stop;
-	int sink; /* -1 */
+	GPtrArray *sinks; /* struct audit_sink */
 };
 
 /* Batches */
@@ -183,43 +181,27 @@ void audit_writer_note(struct audit_writer *w, struct audit_record *r)
 
 /* The thread */
 
-static bool sink_one(const struct audit_record *r, const uint8_t *hash, void *user)
+/* Under the lock. */
+static void wake_sinks(struct audit_writer *w)
 {
-	struct audit_writer *w = user;
-	g_autofree char *json = audit_json_line(r, hash);
-	g_autofree char *line = g_strconcat(json, "\n", NULL);
-	size_t size = strlen(line);
-
-	if (write(w->sink, line, size) != (ssize_t)size)
-		return false;
-	w->sunk = r->seq;
-	return true;
+	for (guint i = 0; i < w->sinks->len; i++)
+		audit_sink_wake(w->sinks->pdata[i]);
 }
 
-/* Later lines would hide that some are missing. */
-static void sink_leave(struct audit_writer *w)
+static void record_sink(struct audit_writer *w, const char *detail)
 {
-	struct audit_record r = { .kind = AUDIT_LOG,
-				  .operation = "sink",
-				  .result = EIO,
-				  .pid = (int32_t)getpid(),
-				  .uid = getuid(),
-				  .detail = "the file for the copy can't be written; no more is written to it" };
+	struct audit_record r = {
+		.kind = AUDIT_LOG, .operation = "sink", .result = EIO, .pid = (int32_t)getpid(), .uid = getuid(), .detail = detail
+	};
 
-	close(w->sink);
-	w->sink = -1;
 	audit_writer_append(w, &r);
 }
 
-/* The copy is made of what the chain has. */
-static void sink_new(struct audit_writer *w)
+static void sink_left(enum audit_sink_kind kind, const char *why, void *user)
 {
-	const struct audit_filter f = { .after = w->sunk };
-	struct audit_checkpoint c;
+	g_autofree char *detail = g_strdup_printf("the copy (%s) is given up: %s", audit_sink_kind_name(kind), why);
 
-	if (w->sink >= 0 && audit_list(w->audit, w->dir, false, &f, sink_one, w) == 0 &&
-	    audit_checkpoint(w->audit, &c) == 0 && w->sunk != c.last)
-		sink_leave(w);
+	record_sink(user, detail);
 }
 
 /* Under the lock. */
@@ -250,10 +232,10 @@ static void move_batch(struct audit_writer *w, bool locked)
 		g_mutex_unlock(&w->lock);
 	r = audit_append(w->audit, b.encodings, (const int32_t *)(void *)b.results->data, b.spool_generation,
 			 b.spool_offset);
-	if (r == 0 && !locked)
-		sink_new(w);
 	if (!locked)
 		g_mutex_lock(&w->lock);
+	if (r == 0)
+		wake_sinks(w);
 	w->busy = false;
 	w->failed = r;
 	w->unsynced += b.encodings->len;
@@ -360,6 +342,7 @@ static int writer_recover(struct audit_writer *w)
 
 	if (r < 0)
 		return r;
+	w->began = c.last;
 	batch_init(&b);
 	r = audit_spool_read(w->dir, c.spool_generation, c.spool_offset, recover_one, &b, &generation);
 	if (r == 0 && b.encodings->len > 0) {
@@ -396,8 +379,7 @@ static void writer_free(struct audit_writer *w)
 	audit_close(w->audit);
 	audit_spool_close(w->spool);
 	batch_clear(&w->queue);
-	if (w->sink >= 0)
-		close(w->sink);
+	g_ptr_array_unref(w->sinks);
 	g_mutex_clear(&w->lock);
 	g_cond_clear(&w->wake);
 	g_cond_clear(&w->done);
@@ -436,7 +418,7 @@ struct audit_writer *audit_writer_open(const char *dir, GError **error)
 	int r;
 
 	w->dir = g_strdup(dir);
-	w->sink = -1;
+	w->sinks = g_ptr_array_new();
 	g_mutex_init(&w->lock);
 	g_cond_init(&w->wake);
 	g_cond_init(&w->done);
@@ -455,10 +437,28 @@ struct audit_writer *audit_writer_open(const char *dir, GError **error)
 	return w;
 }
 
+/* While the thread still runs: what they leave behind has a record. */
+static void close_sinks(struct audit_writer *w)
+{
+	g_autoptr(GPtrArray) sinks = NULL;
+
+	if (w->sinks->len == 0)
+		return;
+	audit_writer_flush(w);
+	g_mutex_lock(&w->lock);
+	sinks = g_steal_pointer(&w->sinks);
+	w->sinks = g_ptr_array_new();
+	g_mutex_unlock(&w->lock);
+	for (guint i = 0; i < sinks->len; i++)
+		if (!audit_sink_close(sinks->pdata[i]))
+			record_sink(w, "a copy did not take all records before the end");
+}
+
 void audit_writer_close(struct audit_writer *w)
 {
 	if (!w)
 		return;
+	close_sinks(w);
 	g_mutex_lock(&w->lock);
 	w->stop = true;
 	g_cond_signal(&w->wake);
@@ -469,27 +469,16 @@ void audit_writer_close(struct audit_writer *w)
 	writer_free(w);
 }
 
-int audit_writer_sink(struct audit_writer *w, const char *path)
+bool audit_writer_sink(struct audit_writer *w, enum audit_sink_kind kind, const char *target, GError **error)
 {
-	struct audit_checkpoint c;
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int r;
+	struct audit_sink *s = audit_sink_open(w->dir, kind, target, w->began, sink_left, w, error);
 
-	if (fd < 0)
-		return -errno;
-	/* Nothing waits after the flush, so the thread leaves the database alone. */
-	r = audit_writer_flush(w);
+	if (!s)
+		return false;
 	g_mutex_lock(&w->lock);
-	if (r == 0)
-		r = audit_checkpoint(w->audit, &c);
-	if (r < 0 || w->sink >= 0) {
-		close(fd);
-	} else {
-		w->sink = fd;
-		w->sunk = c.last;
-	}
+	g_ptr_array_add(w->sinks, s);
 	g_mutex_unlock(&w->lock);
-	return r;
+	return true;
 }
 
 int audit_writer_retain(struct audit_writer *w, int64_t before, uint64_t max_bytes)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "snapshot/audit_record.h"
+#include "snapshot/audit_sink.h"
 
 struct audit_writer;
 
@@ -36,6 +37,18 @@ enum audit_error {
 	AUDIT_ERROR_BUSY,    /* another process writes it */
 	AUDIT_ERROR_VERSION, /* of a newer sbxfs */
 	AUDIT_ERROR_NO_SPACE,
+	AUDIT_ERROR_SINK, /* a copy cannot be made */
+};
+
+/* What is done with an audit, beside keeping it. */
+struct audit_options {
+	int64_t keep_time;   /* ns; older records are dropped at the opening; 0 = none for their age */
+	uint64_t keep_bytes; /* and the oldest beyond so many; 0 = none for their size */
+	GArray *sinks;	     /* struct audit_sink_target; NULL = none */
+};
+struct audit_sink_target {
+	enum audit_sink_kind kind;
+	char *target;
 };
 
 /*
@@ -47,11 +60,10 @@ struct audit_writer *audit_writer_open(const char *dir, GError **error);
 void audit_writer_close(struct audit_writer *w);
 
 /*
- * audit_writer_sink() - from now on each record that enters the chain is also appended to the file @path as a line of
- * JSON (snapshot/audit_json.h). A sink that can't be written is left behind, with a record that says so: it is a
- * copy.
+ * audit_writer_sink() - from now on each record that enters the chain is also copied there, see snapshot/audit_sink.h, those included that
+ * were taken over from a killed process. That a sink left, or could not keep up until the end, has a record.
  */
-int audit_writer_sink(struct audit_writer *w, const char *path);
+bool audit_writer_sink(struct audit_writer *w, enum audit_sink_kind kind, const char *target, GError **error);
 /* audit_writer_retain() - as audit_retain(); records that it was done. */
 int audit_writer_retain(struct audit_writer *w, int64_t before, uint64_t max_bytes);
 

@@ -6,6 +6,7 @@
 #include "rules/policy.h"
 #include "snapshot/lower.h"
 #include "snapshot/store.h"
+#include "tools/audit_config.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
 
@@ -17,6 +18,7 @@ struct local_view *local_view_open(const struct sandbox *s, GError **error)
 {
 	g_autoptr(store_t) index = store_open(s->dir, STORE_WRITE, error);
 	g_autoptr(lower_t) workspace = NULL;
+	struct audit_options audit;
 	struct policy *policy;
 	struct local_view *v;
 
@@ -27,8 +29,10 @@ struct local_view *local_view_open(const struct sandbox *s, GError **error)
 		return NULL;
 	v = g_new0(struct local_view, 1);
 	v->overlay = overlay_new(g_steal_pointer(&index), g_steal_pointer(&workspace), policy);
-	if (!overlay_audit(v->overlay, error))
+	if (!audit_config_read(overlay_policy(v->overlay), s->name, s->workspace, NULL, &audit, error) ||
+	    !overlay_audit(v->overlay, &audit, error))
 		g_clear_pointer(&v, local_view_close);
+	audit_config_clear(&audit);
 	return v;
 }
 

@@ -13,6 +13,7 @@
 #include "rules/policy.h"
 #include "snapshot/store.h"
 #include "tools/attach.h"
+#include "tools/audit_config.h"
 #include "tools/exit.h"
 #include "tools/paths.h"
 #include "tools/run/limit.h"
@@ -60,6 +61,7 @@ struct plan {
 	struct policy *policy;
 	struct in_force before; /* of a resumed sandbox */
 	struct in_force after;
+	struct audit_options audit;
 	struct limits limits; /* of the policy; the view keeps that of the disk */
 	bool made_mountpoint;
 };
@@ -67,6 +69,7 @@ typedef struct plan plan_t; /* for g_auto() only */
 
 static void plan_clear(struct plan *p)
 {
+	audit_config_clear(&p->audit);
 	mounted_clear(&p->what);
 	g_free(p->state);
 	g_free(p->runtime);
@@ -516,6 +519,7 @@ static void undo(struct plan *p)
 static bool mount_view(struct plan *p, mounting_announce announce, void *user, GError **error)
 {
 	const struct mount_options options = {
+		.audit = &p->audit,
 		.disk_limit = p->limits.value[LIMIT_DISK],
 		.name = p->what.name,
 		.store = p->what.store,
@@ -541,7 +545,8 @@ static bool check(struct plan *p, GError **error)
 	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) &&
 	       check_not_covered(p, error) && check_workspace(p, error) && check_store_place(p, error) &&
 	       choose_mountpoint(p, error) && choose_policy(p, error) &&
-	       limits_read(p->policy, NULL, &p->limits, error) && check_platform(error);
+	       limits_read(p->policy, NULL, &p->limits, error) &&
+	       audit_config_read(p->policy, p->what.name, p->what.workspace, p->what.mountpoint, &p->audit, error) && check_platform(error);
 }
 
 char *mounting_name(const struct mount_request *request, GError **error)

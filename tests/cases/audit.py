@@ -373,3 +373,59 @@ def test_the_audit_is_out_of_reach(t):
     for directory, directories, files in os.walk(t.mnt):
         check(not [n for n in directories + files if 'audit' in n], f'the audit shows in {directory}')
     check(signal.SIGKILL and os.stat(t.store()).st_mode & 0o077 == 0, 'its directory is private')
+
+
+def copies(t, policy, managed=None):
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\n[audit cases]\n' + policy)
+
+
+@case(mount=False, modes=('fresh',))
+def test_copies_of_the_audit(t):
+    """Into a file and to a command: the same records as in the chain, in order, over several mounts."""
+    t.seed({'f': 'f', '.sbxfs.ini': f'[profile w]\n[files w]\nread = x\n[audit w]\nfile = {t.path("workspace-was-here")}\nkeep = 1s\n'})
+    copies(t, f'file = {t.path("copy-%n.jsonl")}\ncommand = sh -c "cat >>{t.path("piped")}"\n')
+    yield
+    for n in range(3):
+        t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low)
+        write(t.path('run/sbxfs', t.name, 'mnt', f'n{n}'), 'x')
+        t.sbxfs('umount', t.name)
+    want = [(r['seq'], r['hash']) for r in log(t)]
+    check(len(want) >= 9, f'recorded: {want}')
+    for name in (f'copy-{t.name}.jsonl', 'piped'):
+        for _ in range(500):
+            got = [(r['seq'], r['hash']) for r in map(json.loads, read(t.path(name)).decode().splitlines())] if os.path.exists(t.path(name)) else []
+            if len(got) == len(want):
+                break
+            time.sleep(0.02)
+        eq(got, want, name)
+    check(is_gone(t.path('workspace-was-here')), 'the workspace said where a copy goes')
+    t.sbxfs('rollback', t.name, '-y')
+    check(len(read(t.path(f'copy-{t.name}.jsonl')).splitlines()) > len(want), 'what is done without a mount is copied, too')
+
+
+@case(mount=False, modes=('fresh',))
+def test_copies_that_cannot_be(t):
+    """An error before anything is mounted; never into the view, whose writes would be recorded in turn."""
+    yield
+    os.symlink(t.low, t.path('way'))
+    for policy in ('file = relative', f'file = {t.low}/log', f'file = {t.path("way")}/log', 'file = /no/such/dir/log', 'syslog = maybe', 'command = "open', 'keep = long', 'keep_size = 1d'):
+        copies(t, policy + '\n')
+        t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low, code=3)
+    copies(t, f'file = {t.dir}\n')
+    t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low, code=70)
+    copies(t, 'command = /no/such/program\n')
+    t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low, code=70)
+
+
+@case(mount=False, modes=('fresh',))
+def test_how_long_records_are_kept(t):
+    yield
+    copies(t, 'keep_size = 10K\n')
+    for n in range(2):
+        t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low)
+        for i in range(300):
+            create(t.path('run/sbxfs', t.name, 'mnt', f'n{n}-{i}'))
+        t.sbxfs('umount', t.name)
+    records = log(t)
+    check('retain' in [r['operation'] for r in records] and records[0]['seq'] > 200, f'nothing was dropped: {records[0]}')
+    check(verify(t)['intact'], 'the chain')

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +98,14 @@ static void expect(const char *dir, const struct audit_filter *f, const char *wa
 	g_autofree char *got = listed(dir, f ? f : &all);
 
 	assert_string_equal(got, want);
+}
+
+static void expect_among(const char *dir, const char *want)
+{
+	const struct audit_filter all = { 0 };
+	g_autofree char *got = listed(dir, &all);
+
+	assert_non_null(strstr(got, want));
 }
 
 /* The fault that is found, or "". */
@@ -616,7 +626,10 @@ static void test_sink_is_a_copy(void **state)
 	struct audit_writer *w = open_writer(*state);
 
 	put(w, change("write", "before"));
-	assert_int_equal(audit_writer_sink(w, path), 0);
+	assert_int_equal(audit_writer_flush(w), 0);
+	audit_writer_close(w);
+	w = open_writer(*state);
+	assert_true(audit_writer_sink(w, AUDIT_SINK_FILE, path, NULL));
 	put(w, change("write", "a\nb"));
 	put(w, change("write", "after"));
 	audit_writer_close(w);
@@ -632,12 +645,97 @@ static void test_a_sink_that_fails_is_left(void **state)
 {
 	struct audit_writer *w = open_writer(*state);
 
-	if (audit_writer_sink(w, "/dev/full") < 0)
+	if (!audit_writer_sink(w, AUDIT_SINK_FILE, "/dev/full", NULL))
 		skip();
 	put(w, change("write", "f"));
-	assert_int_equal(audit_writer_flush(w), 0);
 	audit_writer_close(w);
 	expect(*state, NULL, "write f|sink - !5|");
+}
+
+/* A reader that does not read keeps nobody waiting, but for the patience at the end; what it misses is told. */
+static void test_a_stuck_sink_holds_nothing_up(void **state)
+{
+	struct audit_writer *w = open_writer(*state);
+	int64_t start = g_get_monotonic_time();
+
+	assert_true(audit_writer_sink(w, AUDIT_SINK_COMMAND, "sleep 60", NULL));
+	for (int i = 0; i < 3000; i++)
+		put(w, change("write", "f"));
+	assert_int_equal(audit_writer_flush(w), 0);
+	assert_true(g_get_monotonic_time() - start < 30 * G_TIME_SPAN_SECOND);
+	audit_writer_close(w);
+	w = open_writer(*state);
+	audit_writer_close(w);
+	expect_among(*state, "|sink - !5|");
+}
+
+/* All that is recorded arrives, in order, at a command; one that ends is given up. */
+static void test_a_command_as_sink(void **state)
+{
+	g_autofree char *path = g_build_filename(*state, "sink", NULL), *text = NULL;
+	g_autofree char *command = g_strdup_printf("sh -c 'cat >\"%s\"; echo \"$SBXFS_SANDBOX\" >>\"%s\"'", path, path);
+	g_autofree char *name = g_path_get_basename(*state), *end = g_strconcat(name, "\n", NULL);
+	struct audit_writer *w = open_writer(*state);
+	g_autoptr(GError) error = NULL;
+
+	assert_false(audit_writer_sink(w, AUDIT_SINK_COMMAND, "/no/such/program", &error));
+	assert_non_null(error);
+	assert_true(audit_writer_sink(w, AUDIT_SINK_COMMAND, command, NULL));
+	for (int i = 0; i < 1000; i++)
+		put(w, change("write", "f"));
+	audit_writer_close(w);
+	/* It ends by itself after us. */
+	for (int i = 0; i < 1000 && (!text || !g_str_has_suffix(text, end)); i++) {
+		g_usleep(10000);
+		g_clear_pointer(&text, g_free);
+		g_file_get_contents(path, &text, NULL, NULL);
+	}
+	assert_int_equal(count(text, "\n"), 1001);
+	for (int i = 1; i <= 1000; i++) {
+		g_autofree char *seq = g_strdup_printf("\"seq\":%d,", i);
+
+		assert_non_null(strstr(text, seq));
+	}
+	w = open_writer(*state);
+	assert_true(audit_writer_sink(w, AUDIT_SINK_COMMAND, "true", NULL));
+	g_usleep(200000);
+	for (int i = 0; i < 3; i++) {
+		put(w, change("write", "g"));
+		assert_int_equal(audit_writer_flush(w), 0);
+		g_usleep(100000);
+	}
+	audit_writer_close(w);
+	expect_among(*state, "|sink - !5|");
+}
+
+static void test_the_system_log_as_sink(void **state)
+{
+	g_autofree char *path = g_build_filename(*state, "sink", NULL);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	g_autofree char *long_path = g_strnfill(20000, 'x');
+	struct audit_writer *w = open_writer(*state);
+	g_autoptr(GError) error = NULL;
+	char text[16384];
+	ssize_t n;
+
+	g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+	assert_false(audit_writer_sink(w, AUDIT_SINK_SYSLOG, path, &error));
+	assert_non_null(error);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_true(audit_writer_sink(w, AUDIT_SINK_SYSLOG, path, NULL));
+	put(w, change("write", "f"));
+	put(w, change("write", long_path));
+	n = recv(fd, text, sizeof(text) - 1, 0);
+	assert_true(n > 0);
+	text[n] = 0;
+	assert_int_equal(strncmp(text, "<14>", 4), 0);
+	assert_non_null(strstr(text, " sbxfs-"));
+	assert_non_null(strstr(text, "]: {\"schema\":\"sbxfs.audit/1\",\"seq\":1,"));
+	n = recv(fd, text, sizeof(text), 0);
+	assert_true(n >= AUDIT_SINK_LOG_MAX && n < AUDIT_SINK_LOG_MAX + 200);
+	audit_writer_close(w);
+	close(fd);
 }
 
 int main(void)
@@ -666,6 +764,9 @@ int main(void)
 		T(retention_by_size),
 		T(sink_is_a_copy),
 		T(a_sink_that_fails_is_left),
+		T(a_stuck_sink_holds_nothing_up),
+		T(a_command_as_sink),
+		T(the_system_log_as_sink),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
