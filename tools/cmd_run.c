@@ -197,11 +197,18 @@ static bool open_log(struct run *r, struct confined *c, GError **error)
 	return !wanted || r->commands;
 }
 
+static void stopped(const char *limit, void *user)
+{
+	struct run *r = user;
+
+	cycle_stopped(r->cycle, r->attached, limit);
+}
+
 static bool run_program(struct run *r, const struct limits *limits, GError **error)
 {
 	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
 	g_auto(GStrv) environment = NULL;
-	struct confined c = { .command = r->command, .hostname = r->name, .limits = *limits };
+	struct confined c = { .command = r->command, .hostname = r->name, .limits = *limits, .stopped = stopped, .user = r };
 
 	r->home = places_home();
 	if (!find_places(r, limits, argv, error))

@@ -382,6 +382,8 @@ def test_limits(t):
         started = time.monotonic()
         done = run(t, PYTHON, '-c', read(os.path.join(HERE, 'attacks.py')).decode(), 'bombs', kind, str(amount), options=('--limit', limit), code=code)
         check(f'the limit {limit} was reached' in done.err, f'{kind}: no reason: {done.err}')
+        logged = [r['detail'].partition(': ')[2] for r in map(json.loads, t.sbxfs('log', t.name, '--json', '--op', 'limit').out.splitlines())]
+        eq(logged[-1:], [f'the limit {limit} was reached'], f'{kind}: the audit')
         check(time.monotonic() - started < 60, f'{kind}: not ended in time')
         if kind == 'output':
             eq(len(done.bytes), 1 << 20, 'output')

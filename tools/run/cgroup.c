@@ -15,8 +15,22 @@
 #define WAIT_STEP_US (10 * 1000)
 #define WAIT_STEPS 200
 
+enum controller { PIDS, MEMORY, CPU };
+#define CONTROLLERS 3
+
+/* CPU is only read. */
+static const struct {
+	const char *name[2]; /* of version 1 and 2 */
+	const char *limit[2];
+} known[CONTROLLERS] = {
+	[PIDS] = { { "pids", "pids" }, { "pids.max", "pids.max" } },
+	[MEMORY] = { { "memory", "memory" }, { "memory.limit_in_bytes", "memory.max" } },
+	[CPU] = { { "cpuacct", NULL }, { NULL, NULL } },
+};
+
 struct cgroup {
-	char *dir;
+	char *dir[CONTROLLERS]; /* the group that has it; NULL = none */
+	int version[CONTROLLERS];
 };
 
 static bool put(const char *dir, const char *name, const char *value)
@@ -30,13 +44,36 @@ static bool put(const char *dir, const char *name, const char *value)
 	return ok;
 }
 
+static char *get(const char *dir, const char *name)
+{
+	g_autofree char *path = g_build_filename(dir, name, NULL);
+	char *text = NULL;
+
+	return g_file_get_contents(path, &text, NULL, NULL) ? text : NULL;
+}
+
+/* The number behind @key in a file of "key number" lines, or of a number alone; 0 when it is not there. */
+static uint64_t get_number(const char *dir, const char *name, const char *key)
+{
+	g_autofree char *text = get(dir, name);
+	const char *at = text;
+
+	if (text && key) {
+		g_autofree char *line = g_strconcat("\n", key, " ", NULL);
+
+		at = g_str_has_prefix(text, line + 1) ? text : strstr(text, line);
+		at = at ? strchr(at, ' ') : NULL;
+	}
+	return at ? g_ascii_strtoull(at, NULL, 10) : 0;
+}
+
 /* The group that this process is in: "N:pids:/path" has the controller in version 1, "0::/path" is version 2. */
 static char *own_dir(const char *mark, const char *top)
 {
-	g_autofree char *text = NULL;
+	g_autofree char *text = get("/proc/self", "cgroup");
 	g_auto(GStrv) lines = NULL;
 
-	if (!g_file_get_contents("/proc/self/cgroup", &text, NULL, NULL))
+	if (!text)
 		return NULL;
 	lines = g_strsplit(text, "\n", -1);
 	for (char **line = lines; *line; line++) {
@@ -65,43 +102,179 @@ static void sweep(const char *parent)
 		g_dir_close(dir);
 }
 
-static struct cgroup *make(char *parent, const char *limit)
+/* A new group below @parent, or NULL. */
+static char *make(const char *parent)
 {
-	g_autofree char *owned = parent;
-	struct cgroup *c;
+	char *dir = g_strdup_printf("%s/" PREFIX "%d", parent, (int)getpid());
 
-	if (!parent)
-		return NULL;
 	sweep(parent);
-	c = g_new0(struct cgroup, 1);
-	c->dir = g_strdup_printf("%s/" PREFIX "%d", parent, (int)getpid());
-	if (mkdir(c->dir, 0755) == 0 && put(c->dir, "pids.max", limit))
-		return c;
-	cgroup_free(c);
-	return NULL;
+	if (mkdir(dir, 0755) < 0)
+		g_clear_pointer(&dir, g_free);
+	return dir;
 }
 
-struct cgroup *cgroup_new(uint64_t processes)
+/* Sets the limit of a controller that @dir has. */
+static void take(struct cgroup *c, enum controller which, const char *dir, int version, uint64_t limit)
 {
-	g_autofree char *limit = g_strdup_printf("%" PRIu64, processes);
-	struct cgroup *c = make(own_dir(":pids:", TOP "/pids"), limit);
+	g_autofree char *text = g_strdup_printf("%" PRIu64, limit);
+	const char *file = known[which].limit[version - 1];
 
-	return c ? c : make(own_dir("::", TOP), limit);
+	if (file && !put(dir, file, text))
+		return;
+	c->dir[which] = g_strdup(dir);
+	c->version[which] = version;
 }
 
-bool cgroup_add(const struct cgroup *c, pid_t pid)
+/* Version 2 */
+
+static bool hands_on(const char *parent, const char *controller)
+{
+	g_autofree char *text = get(parent, "cgroup.subtree_control");
+	g_autofree char *add = g_strconcat("+", controller, NULL);
+	g_auto(GStrv) have = g_strsplit_set(text ? text : "", " \n", -1);
+
+	/* It can be asked to, unless it has processes of its own beside the groups below it. */
+	return g_strv_contains((const char *const *)have, controller) || put(parent, "cgroup.subtree_control", add);
+}
+
+/* How many of the needed controllers a group below @parent would have; -1: we may not make one there. */
+static int suits(const char *parent, const uint64_t *limits)
+{
+	g_autofree char *procs = g_build_filename(parent, "cgroup.procs", NULL);
+	int n = 0;
+
+	if (access(parent, W_OK) < 0 || access(procs, W_OK) < 0)
+		return -1;
+	for (int i = 0; i < CONTROLLERS; i++)
+		n += limits[i] && known[i].name[1] && hands_on(parent, known[i].name[1]);
+	return n;
+}
+
+static void add_version2(struct cgroup *c, const char *top, const uint64_t *limits)
+{
+	g_autofree char *controllers = g_build_filename(top, "cgroup.controllers", NULL);
+	g_autofree char *parent = access(controllers, R_OK) == 0 ? own_dir("::", top) : NULL;
+	g_autofree char *best = NULL, *dir = NULL;
+	int most = -1;
+
+	while (parent && g_str_has_prefix(parent, top)) {
+		char *up = g_path_get_dirname(parent);
+		int n = suits(parent, limits);
+
+		if (n > most) {
+			g_free(best);
+			best = g_strdup(parent);
+			most = n;
+		}
+		g_free(parent);
+		parent = up;
+	}
+	dir = best ? make(best) : NULL;
+	if (!dir)
+		return;
+	for (int i = 0; i < CONTROLLERS; i++)
+		if (limits[i])
+			take(c, (enum controller)i, dir, 2, limits[i]);
+	/* All of it ends when one is killed, and what is too much does not go to the swap instead. */
+	if (c->dir[MEMORY])
+		put(dir, "memory.oom.group", "1");
+	if (c->dir[MEMORY])
+		put(dir, "memory.swap.max", "0");
+	if (!c->dir[PIDS] && !c->dir[MEMORY] && !c->dir[CPU])
+		rmdir(dir);
+}
+
+/* Version 1 */
+
+static void add_version1(struct cgroup *c, enum controller which, uint64_t limit)
+{
+	const char *name = known[which].name[0];
+	g_autofree char *top = g_build_filename(TOP, name, NULL);
+	g_autofree char *mark = g_strdup_printf(":%s:", name);
+	g_autofree char *parent = own_dir(mark, top);
+	g_autofree char *dir = parent ? make(parent) : NULL;
+
+	if (!dir)
+		return;
+	take(c, which, dir, 1, limit);
+	if (!c->dir[which])
+		rmdir(dir);
+}
+
+/* Life */
+
+struct cgroup *cgroup_new(uint64_t processes, uint64_t memory, bool cpu)
+{
+	const uint64_t limits[CONTROLLERS] = { [PIDS] = processes, [MEMORY] = memory, [CPU] = cpu };
+	struct cgroup *c = g_new0(struct cgroup, 1);
+	bool any = false;
+
+	add_version2(c, TOP, limits);
+	if (!c->dir[PIDS] && !c->dir[MEMORY] && !c->dir[CPU])
+		add_version2(c, TOP "/unified", limits);
+	for (int i = 0; i < CONTROLLERS; i++) {
+		if (limits[i] && !c->dir[i])
+			add_version1(c, (enum controller)i, limits[i]);
+		any = any || c->dir[i];
+	}
+	if (!any)
+		g_clear_pointer(&c, cgroup_free);
+	return c;
+}
+
+/* After the last look. */
+static void leave(struct cgroup *c, enum controller which)
+{
+	for (int i = 0; i < WAIT_STEPS && rmdir(c->dir[which]) < 0 && errno == EBUSY; i++)
+		g_usleep(WAIT_STEP_US);
+	g_clear_pointer(&c->dir[which], g_free);
+}
+
+bool cgroup_add(struct cgroup *c, pid_t pid)
 {
 	g_autofree char *text = g_strdup_printf("%d", (int)pid);
+	bool any = false;
 
-	return put(c->dir, "cgroup.procs", text);
+	for (int i = 0; i < CONTROLLERS; i++) {
+		if (c->dir[i] && !put(c->dir[i], "cgroup.procs", text))
+			leave(c, (enum controller)i);
+		any = any || c->dir[i];
+	}
+	return any;
+}
+
+bool cgroup_has_processes(const struct cgroup *c)
+{
+	return c && c->dir[PIDS];
+}
+
+bool cgroup_has_memory(const struct cgroup *c)
+{
+	return c && c->dir[MEMORY];
+}
+
+bool cgroup_cpu_ms(const struct cgroup *c, uint64_t *ret)
+{
+	if (!c || !c->dir[CPU])
+		return false;
+	*ret = c->version[CPU] == 2 ? get_number(c->dir[CPU], "cpu.stat", "usage_usec") / 1000
+				    : get_number(c->dir[CPU], "cpuacct.usage", NULL) / 1000000;
+	return true;
+}
+
+bool cgroup_out_of_memory(const struct cgroup *c)
+{
+	if (!cgroup_has_memory(c))
+		return false;
+	return get_number(c->dir[MEMORY], c->version[MEMORY] == 2 ? "memory.events" : "memory.oom_control", "oom_kill") > 0;
 }
 
 void cgroup_free(struct cgroup *c)
 {
 	if (!c)
 		return;
-	for (int i = 0; i < WAIT_STEPS && rmdir(c->dir) < 0 && errno == EBUSY; i++)
-		g_usleep(WAIT_STEP_US);
-	g_free(c->dir);
+	for (int i = 0; i < CONTROLLERS; i++)
+		if (c->dir[i])
+			leave(c, (enum controller)i);
 	g_free(c);
 }

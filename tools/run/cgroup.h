@@ -2,10 +2,13 @@
 #pragma once
 
 /*
- * cgroup - a control group for one run, where we may make one: in ours, with the controller of processes
+ * cgroup - a control group for one run, where we may make one: what the kernel counts there, nobody gets away from
  *
- * Both layouts are known: version 2, where the controller must have been delegated, and the "pids" hierarchy of
- * version 1. The group goes when the run ends; that of a killed one is empty, and is removed by the next run.
+ * Version 2: a group below the nearest of our own group and its ancestors where we may and which hands on the controllers that
+ * are needed (delegated by systemd or a container's runtime; root's own). Where that gives no controller, the hierarchies of version 1. What
+ * neither has, the caller keeps by other means. CPU time is counted in every group of version 2.
+ *
+ * The group goes when the run ends; that of a killed one is empty, and is removed by the next run.
  */
 
 #include <glib.h>
@@ -15,9 +18,16 @@
 
 struct cgroup;
 
-/* cgroup_new() - NULL when it cannot be made, which is usual for an ordinary user. */
-struct cgroup *cgroup_new(uint64_t processes);
-/* cgroup_add() - @pid and all that it forks from then on. */
-bool cgroup_add(const struct cgroup *c, pid_t pid);
-/* cgroup_free() - after everything in it has been ended. */
+/* cgroup_new() - @processes, @memory (bytes): limits, 0 = none; @cpu: its time is needed. NULL when nothing of it can be had. */
+struct cgroup *cgroup_new(uint64_t processes, uint64_t memory, bool cpu);
+/* cgroup_add() - @pid and all that it forks from then on. False: the group keeps nothing. */
+bool cgroup_add(struct cgroup *c, pid_t pid);
+/* What the kernel keeps, after cgroup_add(). NULL keeps nothing. */
+bool cgroup_has_processes(const struct cgroup *c);
+bool cgroup_has_memory(const struct cgroup *c);
+/* cgroup_cpu_ms() - used by all in it, also by those that are gone. False when it is not known. */
+bool cgroup_cpu_ms(const struct cgroup *c, uint64_t *ret);
+/* cgroup_out_of_memory() - the kernel has killed something in it for the limit's sake. */
+bool cgroup_out_of_memory(const struct cgroup *c);
+/* cgroup_free() - after everything in it has been ended. NULL is none. */
 void cgroup_free(struct cgroup *c);

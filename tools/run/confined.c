@@ -174,7 +174,8 @@ static void record_output(const struct run *r)
 
 static void end_all(struct run *r)
 {
-	kill(r->first ? r->first : r->pid, SIGKILL);
+	if (r->pid)
+		kill(r->first ? r->first : r->pid, SIGKILL);
 	r->kill_at = INT64_MAX;
 }
 
@@ -186,6 +187,8 @@ static void end_for(struct run *r, enum limit which)
 		return;
 	r->reason = which;
 	output_note("stopped: the limit %s was reached", limit);
+	if (r->confined->stopped)
+		r->confined->stopped(limit, r->confined->user);
 	end_all(r);
 }
 
@@ -221,7 +224,9 @@ static void open_gate(struct run *r)
 {
 	limit_resource(r, LIMIT_FILES, RLIMIT_NOFILE);
 	limit_resource(r, LIMIT_PROCESSES, RLIMIT_NPROC);
-	r->counted = geteuid() != 0 || (r->cgroup && cgroup_add(r->cgroup, r->first));
+	if (r->cgroup && !cgroup_add(r->cgroup, r->first))
+		g_clear_pointer(&r->cgroup, cgroup_free);
+	r->counted = geteuid() != 0 || cgroup_has_processes(r->cgroup);
 	if (write(r->gate[1], "g", 1) < 0)
 		g_debug("bwrap does not wait");
 	close(r->gate[1]);
@@ -249,18 +254,34 @@ static void check_processes(struct run *r, const struct usage *u)
 	}
 }
 
+/* What a control group keeps is not looked for. */
+static bool check_cgroup(struct run *r)
+{
+	const uint64_t *limit = r->confined->limits.value;
+	uint64_t cpu_ms = 0;
+	bool all = (!limit[LIMIT_PROCESSES] || cgroup_has_processes(r->cgroup)) &&
+		   (!limit[LIMIT_MEMORY] || cgroup_has_memory(r->cgroup)) &&
+		   (!limit[LIMIT_CPU] || cgroup_cpu_ms(r->cgroup, &cpu_ms));
+
+	if (cgroup_out_of_memory(r->cgroup))
+		end_for(r, LIMIT_MEMORY);
+	if (limit[LIMIT_CPU] && cpu_ms > limit[LIMIT_CPU])
+		end_for(r, LIMIT_CPU);
+	return all && !limit[LIMIT_PROCESSES];
+}
+
 static void check_usage(struct run *r)
 {
 	const uint64_t *limit = r->confined->limits.value;
 	struct usage u;
 
-	if (!r->first || !needs_ticks(r))
+	if (!r->first || !needs_ticks(r) || check_cgroup(r))
 		return;
 	usage_read(r->first, limit[LIMIT_PROCESSES] ? limit[LIMIT_PROCESSES] + 1 : UINT64_MAX, &u);
 	check_processes(r, &u);
 	if (limit[LIMIT_CPU] && u.cpu_ms > limit[LIMIT_CPU])
 		end_for(r, LIMIT_CPU);
-	if (limit[LIMIT_MEMORY] && u.memory > limit[LIMIT_MEMORY] &&
+	if (limit[LIMIT_MEMORY] && !cgroup_has_memory(r->cgroup) && u.memory > limit[LIMIT_MEMORY] &&
 	    usage_shared_memory(r->first) > limit[LIMIT_MEMORY])
 		end_for(r, LIMIT_MEMORY);
 }
@@ -366,6 +387,8 @@ static void attend(struct run *r)
 	}
 	while (r->status[0] >= 0)
 		hear(r);
+	if (r->reason < 0 && cgroup_out_of_memory(r->cgroup))
+		end_for(r, LIMIT_MEMORY);
 }
 
 /* The signals that are for the program: it has a say, we wait for its end. */
@@ -431,6 +454,8 @@ static bool finish(const struct run *r, int *ret_status, GError **error)
 
 static bool open_all(struct run *r, GError **error)
 {
+	const uint64_t *limit = r->confined->limits.value;
+
 	r->bwrap = platform_find_bwrap(error);
 	if (!r->bwrap)
 		return false;
@@ -439,8 +464,8 @@ static bool open_all(struct run *r, GError **error)
 	if (r->filter < 0)
 		return false;
 	/* Beside the program's there is bwrap's own process inside. */
-	if (r->confined->limits.value[LIMIT_PROCESSES])
-		r->cgroup = cgroup_new(r->confined->limits.value[LIMIT_PROCESSES] + 1);
+	if (needs_ticks(r))
+		r->cgroup = cgroup_new(limit[LIMIT_PROCESSES] ? limit[LIMIT_PROCESSES] + 1 : 0, limit[LIMIT_MEMORY], limit[LIMIT_CPU]);
 	if (pipe2(r->status, O_CLOEXEC) == 0 && pipe2(r->gate, O_CLOEXEC) == 0)
 		return true;
 	tool_error_errno(error, -errno, NULL, "pipe");

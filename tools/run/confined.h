@@ -13,8 +13,8 @@
  * a few seconds it is killed.
  *
  * Limits. Open files and processes are kept by the kernel (setrlimit(2), and a control group for root, whose processes
- * setrlimit does not count); time, CPU time and memory by looking every few milliseconds, and ending everything when it
- * is too much. Where no control group can be made, root's processes are looked at too.
+ * setrlimit does not count); memory, too, and CPU time is counted, where a control group can be made for it (cgroup.h). The rest, and time,
+ * by looking every few milliseconds, and ending everything when it is too much.
  */
 
 #include <glib.h>
@@ -32,6 +32,8 @@ struct confined {
 	struct limits limits;
 	struct commands *commands; /* the log of what it executes; NULL = none */
 	size_t keep_output;	   /* bytes of each output for that log */
+	void (*stopped)(const char *limit, void *user); /* a limit ("memory=4G") ends it now; may be NULL */
+	void *user;
 };
 
 #define CONFINED_TIMEOUT 124

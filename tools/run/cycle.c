@@ -150,6 +150,15 @@ static bool count_changes(struct cycle *c, struct attached *a, GError **error)
 	return true;
 }
 
+void cycle_stopped(struct cycle *c, struct attached *a, const char *limit)
+{
+	g_autofree char *detail = g_strdup_printf("%s: the limit %s was reached", c->snapshot, limit);
+	g_autoptr(GError) failure = NULL;
+
+	if (!record(a, "limit", detail, &failure))
+		output_note("that is not in the audit: %s", failure->message);
+}
+
 void cycle_summarise(struct cycle *c, struct attached *a, int status)
 {
 	double seconds = (double)(g_get_monotonic_time() - c->started) / G_USEC_PER_SEC;

@@ -21,6 +21,8 @@ bool cycle_parse(const char *name, enum on_exit *ret);
 
 /* cycle_begin() - makes the snapshot, records @command and takes the time. @a was opened with ATTACH_CONTROL. */
 struct cycle *cycle_begin(struct attached *a, char *const *command, GError **error);
+/* cycle_stopped() - @limit ends the run: in the audit. */
+void cycle_stopped(struct cycle *c, struct attached *a, const char *limit);
 /* cycle_summarise() - in the audit and on standard error. */
 void cycle_summarise(struct cycle *c, struct attached *a, int status);
 /*
