@@ -524,7 +524,8 @@ static void test_the_spool_starts_again(void **state)
 	put(w, change("write", "last"));
 	audit_writer_close(w);
 	assert_int_equal(stat(path, &st), 0);
-	assert_true(st.st_size < 1024 * 1024);
+	/* 12 MB went through; up to 4 MiB may wait for the next start. */
+	assert_true(st.st_size < 5 * 1024 * 1024);
 	expect_sound(*state, 201);
 	die_after(*state, 5, true);
 	fill(*state, 1);
