@@ -6,6 +6,7 @@ more with its guard taken out, by a bwrap of ours that leaves out arguments, and
 or the machine itself, would still stop it, only the first half is tried.
 """
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -439,6 +440,29 @@ def test_disk_bombs(t):
     check('No space' not in run(t, 'sh', '-c', fill(t, 40), options=('--limit', 'disk=200M')).out, 'a larger limit')
 
 
+LINKS = """
+import os
+done = 0
+try:
+    for done in range(5000):
+        os.symlink('x' * 4000, 'l%d' % done)
+except OSError as error:
+    print(error.errno, done)
+for n in range(done):
+    os.unlink('l%d' % n)
+os.symlink('x' * 4000, 'again')
+"""
+
+
+@once
+def test_a_bomb_of_names(t):
+    """What has no bytes takes room, too."""
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\n[limits cases]\ndisk = 6M\n')
+    yield
+    done = run(t, PYTHON, '-c', LINKS)
+    check(done.out.startswith(f'{errno.ENOSPC} ') and 500 < int(done.out.split()[1]) < 1600, f'symlinks: {done.out}')
+
+
 @once
 def test_a_full_store_is_no_leak(t):
     """What is refused leaves nothing behind, however often it is tried."""
@@ -612,6 +636,7 @@ def test_no_execution_is_lost(t):
     starts = [r['command']['argv'] for r in commands(t) if r['operation'] == 'exec']
     eq(sorted(int(a[1]) for a in starts if a[0] == '/bin/true' and a[1] != 'last'), list(range(1, 301)), 'the 300')
     check(['/bin/true', 'last'] in starts, 'the last one')
+    check(['/no/such/program'] not in starts, 'where nothing is, nothing was executed')
     ends = [r for r in commands(t) if r['operation'] == 'exit']
     eq(len({r['pid'] for r in ends}), len(ends), 'one end for each')
 

@@ -1032,6 +1032,44 @@ static void test_no_room(void **state)
 	view_check(v);
 }
 
+static unsigned int objects(struct viewed *v)
+{
+	g_autofree char *path = g_build_filename(store_dir(overlay_store(v->overlay)), "objects", NULL);
+	GDir *dir = g_dir_open(path, 0, NULL);
+	unsigned int n = 0;
+
+	while (g_dir_read_name(dir))
+		n++;
+	g_dir_close(dir);
+	return n;
+}
+
+/* A large file that could not be made takes no room, before the next start either. */
+static void test_failures_leave_no_objects(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *data = g_malloc0(300000);
+	struct store_usage u;
+	bool fired = true;
+
+	(void)state;
+	viewed_open(v);
+	assert_int_equal(store_set_limit(overlay_store(v->overlay), 1 << 30), 0);
+	for (unsigned int n = 1; fired; n++) {
+		g_autofree char *name = g_strdup_printf("f%u", n);
+
+		assert_int_equal(view_create(v, name, 0644), 0);
+		fault_arm(n, -ENOSPC);
+		view_write(v, name, data, 300000, 0);
+		fired = fault_disarm();
+		if (fired)
+			assert_int_equal(objects(v), 0);
+	}
+	assert_int_equal(objects(v), 1);
+	store_usage(overlay_store(v->overlay), &u);
+	assert_true(u.used >= 300000 && u.used < 600000);
+}
+
 /* The second name of a changed inode is looked up when nothing can be written: it is shown all the same. */
 static void test_lookup_needs_no_room(void **state)
 {
@@ -1087,6 +1125,7 @@ int main(void)
 		cmocka_unit_test(test_rmdir_of_what_shows_nothing),
 		cmocka_unit_test(test_failures_leave_nothing),
 		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_failures_leave_no_objects),
 		cmocka_unit_test(test_lookup_needs_no_room),
 	};
 
