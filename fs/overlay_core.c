@@ -61,6 +61,7 @@ void overlay_free(struct overlay *o)
 {
 	if (!o)
 		return;
+	ask_free(o);
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
@@ -104,6 +105,7 @@ const struct policy *overlay_policy(struct overlay *o)
 void overlay_lock(struct overlay *o)
 {
 	g_mutex_lock(&o->lock);
+	ask_begin(o);
 }
 
 void overlay_unlock(struct overlay *o)
@@ -123,7 +125,9 @@ void overlay_counters(struct overlay *o, struct overlay_counters *ret)
 
 int overlay_begin(struct overlay *o)
 {
-	return store_begin(o->store);
+	int r = ask_settle(o);
+
+	return r < 0 ? r : store_begin(o->store);
 }
 
 static void undo_clear(struct undo *u)
