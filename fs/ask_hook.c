@@ -27,6 +27,7 @@ struct run {
 	struct question *question;
 	GSubprocess *process;
 	GCancellable *cancel;
+	int32_t pid;
 	char *output;
 	bool done;
 };
@@ -73,12 +74,13 @@ static char *question_json(struct run *r)
 	return g_strconcat(json, "\n", NULL);
 }
 
-/* The threads that start it have signals blocked, which is nothing to hand on. */
+/* The threads that start it have signals blocked, which is nothing to hand on. A group of its own ends as a whole. */
 static void child_setup(void *unused)
 {
 	sigset_t none;
 
 	(void)unused;
+	setpgid(0, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -97,12 +99,14 @@ static gboolean look(void *user)
 
 	if (question_is_waiting(overlay_asked(r->hooks->overlay), r->question))
 		return G_SOURCE_CONTINUE;
-	g_subprocess_force_exit(r->process);
+	/* Unless it was waited for, in which case its number may be another's. */
+	if (g_subprocess_get_identifier(r->process))
+		kill(-r->pid, SIGKILL);
 	g_cancellable_cancel(r->cancel);
 	return G_SOURCE_REMOVE;
 }
 
-static void answer(struct run *r, int32_t pid)
+static void answer(struct run *r)
 {
 	enum question_scope scope = QUESTION_ONCE;
 	bool allow;
@@ -113,17 +117,18 @@ static void answer(struct run *r, int32_t pid)
 	allow = g_str_has_prefix(r->output, "allow ") && question_scope_from_name(r->output + strlen("allow "), &scope);
 	if (!allow && strcmp(r->output, "deny") != 0)
 		return;
-	overlay_caller(pid, getuid());
+	overlay_caller(r->pid, getuid());
 	overlay_answer(r->hooks->overlay, question_id(r->question), allow, scope, r->hooks->argv[0]);
 }
 
 /* Until the command ends, or the question. */
 static void attend(struct run *r, GMainContext *context)
 {
+	const char *number = g_subprocess_get_identifier(r->process);
 	g_autofree char *json = question_json(r);
 	GSource *timer = g_timeout_source_new(LOOK_MS);
-	int32_t pid = (int32_t)g_ascii_strtoll(g_subprocess_get_identifier(r->process) ? g_subprocess_get_identifier(r->process) : "0", NULL, 10);
 
+	r->pid = number ? (int32_t)g_ascii_strtoll(number, NULL, 10) : 0;
 	g_source_set_callback(timer, look, r, NULL);
 	g_source_attach(timer, context);
 	g_subprocess_communicate_utf8_async(r->process, json, r->cancel, communicated, r);
@@ -134,7 +139,7 @@ static void attend(struct run *r, GMainContext *context)
 	if (g_cancellable_is_cancelled(r->cancel))
 		g_subprocess_wait(r->process, NULL, NULL);
 	else
-		answer(r, pid);
+		answer(r);
 }
 
 static void *hook_main(void *user)

@@ -8,7 +8,7 @@
  * it names one. It gets the question on its standard input, as one JSON object on a line (the keys of question_describe(), "schema"
  * "sbxfs.question/1" and "sandbox"); what the sandboxed program chose (paths, its name) is nowhere else. It answers by ending with status 0 and a first line of its
  * standard output that is `allow once`, `allow path`, `allow always` or `deny`; anything else answers nothing, and the question waits on. It is
- * killed when the question is answered otherwise, and runs as the user whom the view belongs to.
+ * killed, with what it started, when the question is answered otherwise, and runs as the user whom the view belongs to.
  */
 
 struct ask_hooks;

@@ -277,6 +277,8 @@ struct control_server *control_serve(struct overlay *o, const char *path, GError
 	g_main_context_push_thread_default(s->context);
 	/* A connection has a thread for as long as it stays; those that wait for a human are not missed by the others. */
 	s->service = g_threaded_socket_service_new(CONNECTIONS + QUESTION_WAITING_MAX);
+	/* GLib connects without waiting: what finds no room in the queue of the socket fails. */
+	g_socket_listener_set_backlog(G_SOCKET_LISTENER(s->service), CONNECTIONS + QUESTION_WAITING_MAX);
 	g_unlink(path); /* the store's lock says that nobody else serves here */
 	mask = umask(0177);
 	ok = g_socket_listener_add_address(G_SOCKET_LISTENER(s->service), address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, NULL,
@@ -344,6 +346,16 @@ struct control *control_local(struct overlay *o)
 	return c;
 }
 
+/* However the kernel says it. */
+static void *say_gone(GError **error)
+{
+	if (error && (g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_BROKEN_PIPE) || g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED))) {
+		g_clear_error(error);
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the process that serves the view ended");
+	}
+	return NULL;
+}
+
 static GVariant *call_remote(struct control *c, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
 {
 	GSocket *socket = g_socket_connection_get_socket(c->connection);
@@ -353,10 +365,10 @@ static GVariant *call_remote(struct control *c, const char *operation, GVariant 
 	gboolean ok;
 
 	if (!message_send(socket, g_variant_new("(s@a{sv})", operation, arguments ? arguments : g_variant_new("a{sv}", NULL)), -1, error))
-		return NULL;
+		return say_gone(error);
 	message = message_receive(socket, ANSWER_TYPE, ret_fd, error);
 	if (!message)
-		return NULL;
+		return say_gone(error);
 	g_variant_get(message, "(b@a{sv})", &ok, &answer);
 	if (ok)
 		return g_steal_pointer(&answer);

@@ -215,12 +215,24 @@ int ask_to_make(struct overlay *o, struct node *dir, const char *name, const str
 	return ask_about_name(o, guard_create(v), dir, name, n);
 }
 
+/* A no is a no, also when the minute is over by then. */
+static bool deletion_refused(struct overlay *o)
+{
+	struct question_asker who;
+
+	if (!questions_refused(o->questions, DELETIONS_KEY))
+		return false;
+	audit_asker(&who);
+	return questions_known(o->questions, DELETIONS_KEY, &who) == QUESTION_NO;
+}
+
 int ask_to_delete(struct overlay *o, const struct node *n)
 {
-	const char *limit;
+	const char *limit = "deletions_per_minute";
 	int r;
 
-	if (!o->questions || n->verdict.action == ACTION_SCRATCH || !deletions_full(&o->deletions, questions_now(o->questions), &limit))
+	if (!o->questions || n->verdict.action == ACTION_SCRATCH ||
+	    (!deletions_full(&o->deletions, questions_now(o->questions), &limit) && !deletion_refused(o)))
 		return 0;
 	r = asks_nobody(o);
 	if (r < 0)

@@ -318,6 +318,20 @@ enum question_known questions_known(struct questions *q, const char *key, const 
 	return known;
 }
 
+bool questions_refused(struct questions *q, const char *key)
+{
+	bool found = false;
+
+	g_mutex_lock(&q->lock);
+	for (guint i = 0; !found && i < q->held->len; i++) {
+		const struct held *h = &g_array_index(q->held, struct held, i);
+
+		found = !h->allow && strcmp(h->key, key) == 0;
+	}
+	g_mutex_unlock(&q->lock);
+	return found;
+}
+
 void questions_use_up(struct questions *q, const char *key, const struct question_asker *who)
 {
 	int i;

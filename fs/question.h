@@ -82,6 +82,8 @@ enum question_known { QUESTION_OPEN, QUESTION_YES, QUESTION_YES_ONCE, QUESTION_N
 enum question_known questions_known(struct questions *q, const char *key, const struct question_asker *who);
 /* questions_known_to_all() - the same where it does not depend on who asks, which costs less: OPEN or YES. */
 enum question_known questions_known_to_all(struct questions *q, const char *key);
+/* questions_refused() - whether somebody has a no for @key; costs nothing where nobody has. */
+bool questions_refused(struct questions *q, const char *key);
 /* questions_use_up() - a yes that counted once ends with this use. */
 void questions_use_up(struct questions *q, const char *key, const struct question_asker *who);
 /* questions_grant() - a yes for @key whoever asks. */
