@@ -11,10 +11,13 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "fs/control.h"
 #include "fs/deletions.h"
 #include "fs/question.h"
 #include "viewed.h"
@@ -601,9 +604,185 @@ static void test_beyond_the_limit_deletions_ask(void **state)
 	assert_int_equal(view_unlink(v, "r"), -EACCES);
 	step(60);
 	assert_int_equal(view_unlink(v, "r"), 0);
+	assert_int_equal(view_unlink(v, "g"), 0);
+	assert_int_equal(view_unlink(v, "s"), OVERLAY_ASKS);
+	step(55);
+	asked_for(v, false, QUESTION_ONCE, "unlink s");
+	step(5); /* the minute is over, but somebody said no */
+	assert_int_equal(view_unlink(v, "s"), -EACCES);
+	step(5);
+	assert_int_equal(view_unlink(v, "s"), 0);
 }
 
-int main(void)
+/* The control socket */
+
+struct asking_peer {
+	struct control *control;
+	GVariant *answer;
+	GError *error;
+	GThread *thread;
+};
+
+static GVariant *network_question(guint32 timeout)
+{
+	return g_variant_ref_sink(g_variant_new_parsed("{'kind': <'network'>, 'subject': <'example.invalid:443'>, 'operation': <'connect'>, "
+						       "'program': <'agent'>, 'pid': <%i>, 'timeout': <%u>}", 0, timeout));
+}
+
+static void *peer_main(void *user)
+{
+	struct asking_peer *p = user;
+	g_autoptr(GVariant) arguments = network_question(0);
+
+	p->answer = control_call(p->control, "question", arguments, &p->error);
+	return NULL;
+}
+
+static void peer_ask(struct asking_peer *p, const char *socket)
+{
+	*p = (struct asking_peer){ .control = control_connect(socket, NULL) };
+	assert_non_null(p->control);
+	p->thread = g_thread_new("peer", peer_main, p);
+}
+
+static void check_verdict(GVariant *answer, const char *want)
+{
+	const char *verdict;
+
+	assert_non_null(answer);
+	assert_true(g_variant_lookup(answer, "verdict", "&s", &verdict));
+	assert_string_equal(verdict, want);
+	g_variant_unref(answer);
+}
+
+static void wait_for_questions(struct viewed *v, bool some)
+{
+	while ((oldest(overlay_asked(v->overlay)) != 0) != some)
+		g_usleep(1000);
+}
+
+static GVariant *give_answer(struct control *c, uint32_t id, const char *verdict, const char *scope, GError **error)
+{
+	g_autoptr(GVariant) arguments = g_variant_ref_sink(g_variant_new_parsed("{'id': <%u>, 'verdict': <%s>, 'scope': <%s>}", id, verdict, scope));
+
+	return control_call(c, "answer", arguments, error);
+}
+
+static void test_questions_of_a_proxy(void **state)
+{
+	g_autoptr(viewed_t) v = new_asking(RULES);
+	g_autofree char *path = g_build_filename(v->dir, "socket", NULL);
+	g_autoptr(GError) error = NULL;
+	struct control_server *server = control_serve(v->overlay, path, &error);
+	struct control *c = control_connect(path, &error);
+	struct asking_peer peers[40];
+	g_autoptr(GVariant) arguments = network_question(0);
+
+	(void)state;
+	assert_non_null(server);
+	/* A no is for those who wait. */
+	peer_ask(&peers[0], path);
+	wait_for_questions(v, true);
+	g_variant_unref(give_answer(c, oldest(overlay_asked(v->overlay)), "deny", "once", &error));
+	g_thread_join(peers[0].thread);
+	check_verdict(peers[0].answer, "deny");
+	control_close(peers[0].control);
+	/* Time runs out. */
+	peer_ask(&peers[0], path);
+	wait_for_questions(v, true);
+	step(60);
+	g_thread_join(peers[0].thread);
+	check_verdict(peers[0].answer, "timeout");
+	control_close(peers[0].control);
+	/* All that may wait do, and others are served all the same: the answer comes through. */
+	for (int i = 0; i < QUESTION_WAITING_MAX; i++)
+		peer_ask(&peers[i], path);
+	while (waiting(overlay_asked(v->overlay)) < QUESTION_WAITING_MAX)
+		g_usleep(1000);
+	peer_ask(&peers[QUESTION_WAITING_MAX], path);
+	g_thread_join(peers[QUESTION_WAITING_MAX].thread);
+	check_verdict(peers[QUESTION_WAITING_MAX].answer, "deny");
+	assert_null(give_answer(c, 9999, "allow", "once", &error));
+	assert_true(g_error_matches(error, CONTROL_ERROR, CONTROL_ERROR_NOT_FOUND));
+	g_clear_error(&error);
+	assert_null(give_answer(c, oldest(overlay_asked(v->overlay)), "allow", "ever", &error));
+	g_clear_error(&error);
+	g_variant_unref(give_answer(c, oldest(overlay_asked(v->overlay)), "allow", "path", &error));
+	for (int i = 0; i <= QUESTION_WAITING_MAX; i++) {
+		if (i < QUESTION_WAITING_MAX) {
+			g_thread_join(peers[i].thread);
+			check_verdict(peers[i].answer, "allow");
+		}
+		control_close(peers[i].control);
+	}
+	/* Known from now on. */
+	check_verdict(control_call(c, "question", arguments, &error), "allow");
+	control_close(c);
+	control_stop(server);
+}
+
+static void test_a_proxy_hangs_up(void **state)
+{
+	g_autoptr(viewed_t) v = new_asking(RULES);
+	g_autofree char *path = g_build_filename(v->dir, "socket", NULL);
+	g_autoptr(GError) error = NULL;
+	struct control_server *server = control_serve(v->overlay, path, &error);
+	struct asking_peer p;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0) {
+		/* Only what a forked child of threads may do: the connection is made by hand. */
+		execl("/proc/self/exe", "test-question", "--ask", path, NULL);
+		_exit(1);
+	}
+	wait_for_questions(v, true);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	wait_for_questions(v, false);
+	/* The view goes while somebody waits. */
+	peer_ask(&p, path);
+	wait_for_questions(v, true);
+	overlay_questions_close(v->overlay);
+	g_thread_join(p.thread);
+	check_verdict(p.answer, "deny");
+	control_close(p.control);
+	control_stop(server);
+}
+
+/* No kind that an operation in the view has can be asked for, or answered in advance, from outside. */
+static void test_only_the_network_is_asked_for(void **state)
+{
+	static const char *const bad[] = {
+		"{'kind': <'file'>, 'subject': <'s'>, 'operation': <'read'>}", "{'kind': <'read'>, 'subject': <'s'>, 'operation': <'read'>}",
+		"{'kind': <'network'>, 'operation': <'connect'>}", "{'kind': <'network'>, 'subject': <'h:1'>}",
+	};
+	g_autoptr(viewed_t) v = new_asking(RULES);
+	struct control *c = control_local(v->overlay);
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GVariant) arguments = g_variant_ref_sink(g_variant_new_parsed(bad[i], NULL));
+		g_autoptr(GError) error = NULL;
+
+		assert_null(control_call(c, "question", arguments, &error));
+		assert_non_null(error);
+	}
+	control_close(c);
+}
+
+/* The other process of test_a_proxy_hangs_up(). */
+static int ask_until_killed(const char *socket)
+{
+	g_autoptr(GVariant) arguments = network_question(0), answer = NULL;
+	struct control *c = control_connect(socket, NULL);
+
+	answer = c ? control_call(c, "question", arguments, NULL) : NULL;
+	return 1;
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_once_is_for_who_asked_and_a_while),
@@ -624,7 +803,12 @@ int main(void)
 		cmocka_unit_test(test_the_life_of_the_sandbox),
 		cmocka_unit_test(test_nobody_to_ask),
 		cmocka_unit_test(test_beyond_the_limit_deletions_ask),
+		cmocka_unit_test(test_questions_of_a_proxy),
+		cmocka_unit_test(test_a_proxy_hangs_up),
+		cmocka_unit_test(test_only_the_network_is_asked_for),
 	};
 
+	if (argc == 3 && strcmp(argv[1], "--ask") == 0)
+		return ask_until_killed(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
