@@ -12,6 +12,7 @@ int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch)
 	int r;
 
 	overlay_lock(o);
+	orphans_drop(o);
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_SNAPSHOT, .operation = "snapshot", .detail = name });
 	r = overlay_begin(o);
 	if (r == 0)
@@ -27,6 +28,7 @@ int overlay_pin(struct overlay *o, int64_t *ret_epoch)
 
 	/* Nothing is ever taken from a past epoch while the process lives, so a new epoch is all that a pin needs. */
 	overlay_lock(o);
+	orphans_drop(o);
 	r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, store_epoch_next(o->store, ret_epoch));
