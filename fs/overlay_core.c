@@ -44,6 +44,7 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 	o->nodes = node_table_new(node_gone, o);
 	o->undo = g_array_new(FALSE, TRUE, sizeof(struct undo));
 	o->orphans = orphans_new();
+	o->pins = g_array_new(FALSE, FALSE, sizeof(int64_t));
 	root = node_add(o->nodes, ROOT_INO);
 	root->row.ino = ROOT_INO;
 	root->row.attr.mode = S_IFDIR | 0755;
@@ -68,6 +69,7 @@ void overlay_free(struct overlay *o)
 	overlay_leave_dir(o);
 	orphans_drop(o);
 	g_array_unref(o->orphans);
+	g_array_unref(o->pins);
 	audit_note_free(o->audit);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);

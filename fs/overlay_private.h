@@ -28,6 +28,7 @@ struct overlay {
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
 	struct audit_note *audit;        /* NULL until overlay_audit() */
+	GArray *pins;                    /* int64_t: the epochs that somebody reads, once for each reader */
 	GArray *orphans;                 /* struct orphan: rows that wait to be dropped together */
 	uint64_t orphan_bytes;           /* of their contents */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
