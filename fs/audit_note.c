@@ -411,11 +411,6 @@ void audit_read(struct overlay *o, struct node *n)
 
 /* Events */
 
-int audit_enter(struct overlay *o, struct audit_record *r)
-{
-	return audit_writer_append(o->audit->writer, r);
-}
-
 int audit_event(struct overlay *o, const struct audit_about *about)
 {
 	struct audit_record r = {
@@ -425,7 +420,12 @@ int audit_event(struct overlay *o, const struct audit_about *about)
 	if (!o->audit)
 		return 0;
 	record_caller(o->audit, &r);
-	return audit_enter(o, &r);
+	return audit_add(o, &r);
+}
+
+int audit_add(struct overlay *o, struct audit_record *r)
+{
+	return o->audit ? audit_writer_append(o->audit->writer, r) : 0;
 }
 
 void audit_paths(struct overlay *o, enum audit_kind kind, const char *operation, const char *const *paths)

@@ -85,7 +85,7 @@ bool audit_explain(struct overlay *o, struct audit_record *ret, char **ret_path,
 void audit_asker(struct question_asker *ret);
 /* audit_who() - pid, uid and program of @r: on whose behalf this thread works. */
 void audit_who(struct overlay *o, struct audit_record *r);
-/* audit_enter() - a record as it is. */
-int audit_enter(struct overlay *o, struct audit_record *r);
 /* audit_event() - something that is no operation on a node. */
 int audit_event(struct overlay *o, const struct audit_about *about);
+/* audit_add() - a record that is complete. */
+int audit_add(struct overlay *o, struct audit_record *r);

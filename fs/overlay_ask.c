@@ -360,7 +360,7 @@ static void record_question(struct overlay *o, const struct question *question, 
 				  .detail = detail };
 
 	overlay_lock(o);
-	audit_enter(o, &r);
+	audit_add(o, &r);
 	overlay_unlock(o);
 }
 
@@ -373,7 +373,7 @@ static void record_end(struct overlay *o, const struct question_about *a, enum q
 				  .result = verdict == QUESTION_ENDED ? EINTR : EACCES, .detail = text };
 
 	overlay_lock(o);
-	audit_enter(o, &r);
+	audit_add(o, &r);
 	overlay_unlock(o);
 }
 
@@ -441,7 +441,7 @@ static int record_answer(struct overlay *o, uint32_t id, const struct question_a
 	if (program)
 		r.program = program;
 	*ret_by = g_strdup_printf("%s[%" G_GINT32_FORMAT "], uid %" G_GUINT32_FORMAT, r.program ? r.program : "", r.pid, r.uid);
-	return audit_enter(o, &r);
+	return audit_add(o, &r);
 }
 
 int overlay_answer(struct overlay *o, uint32_t id, bool allow, enum question_scope scope, const char *program)

@@ -35,6 +35,9 @@ struct overlay {
 	struct deletions deletions;
 	GArray *needs;                   /* struct need: what the running operation needs a yes for */
 	char *limit_text;                /* the limit of deletions that it is beyond */
+	GArray *pins;                    /* int64_t: the epochs that somebody reads, once for each reader */
+	GArray *orphans;                 /* struct orphan: rows that wait to be dropped together */
+	uint64_t orphan_bytes;           /* of their contents */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 	bool workspace_rows;             /* some row has the number of a workspace object */
 	/* The workspace directory looked into last: lookups come in runs. */
@@ -73,7 +76,8 @@ void ask_free(struct overlay *o);
 int overlay_begin(struct overlay *o);
 /* overlay_end() - commits when @r is 0; else, or when that fails, nothing happened. Returns @r or the error of the commit. */
 int overlay_end(struct overlay *o, int r);
-/* transaction_end() - the same for what is no part of the operation that runs; the audit does not hear of it. */
+/* transaction_begin(), transaction_end() - the same for what is no part of the operation that runs; nobody is asked, the audit does not hear of it. */
+int transaction_begin(struct overlay *o);
 int transaction_end(struct overlay *o, int r);
 /* node_edit() - before the first change of n->row, n->origin or n->is_lower. */
 void node_edit(struct overlay *o, struct node *n);
@@ -154,8 +158,11 @@ int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
 /* dentry_anchor() - a row for a name of a workspace object, which covers the object at this very path. In a transaction. */
 int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
-/* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
+/* node_forget_unused() - closes what a node without kernel references needs no more, frees what nothing holds; the rows of an orphan wait. */
 void node_forget_unused(struct overlay *o, struct node *n);
+GArray *orphans_new(void);
+/* orphans_drop() - the rows that wait; before each new epoch, to which they would belong. Not in a transaction. */
+void orphans_drop(struct overlay *o);
 
 /* overlay_data.c */
 

@@ -28,6 +28,12 @@ const char *audit_kind_name(enum audit_kind kind)
 		return "question";
 	case AUDIT_ANSWER:
 		return "answer";
+	case AUDIT_RUN:
+		return "run";
+	case AUDIT_COMMAND:
+		return "command";
+	case AUDIT_NETWORK:
+		return "network";
 	}
 	return "?";
 }
