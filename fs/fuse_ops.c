@@ -32,13 +32,15 @@ static struct caller req_caller(fuse_req_t req)
 				.kill_privileges = fuse_device_kills_privileges() };
 }
 
-/* The caller was interrupted or killed, or the view ends. */
+/* The caller was interrupted or killed. Nobody but those who wait hears that the session ends, and it ends after them. */
 static bool request_is_over(void *user)
 {
 	fuse_req_t req = user;
 	const struct view *view = fuse_req_userdata(req);
 
-	return fuse_req_interrupted(req) || fuse_session_exited(view->session);
+	if (fuse_session_exited(view->session))
+		overlay_questions_close(view->overlay);
+	return fuse_req_interrupted(req);
 }
 
 /*
