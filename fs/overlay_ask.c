@@ -23,6 +23,8 @@
 #define DELETIONS_KEY "deletions"
 /* Settings of the store, which no rollback touches: what was allowed for its life. */
 #define ALLOWED "allowed "
+/* The same: numbers are not used again, or an answer might meet another question after a remount. */
+#define LAST_ID "last-question"
 
 struct need {
 	char *key;
@@ -77,12 +79,14 @@ int overlay_questions(struct overlay *o)
 {
 	const struct policy_setting *timeout = trusted_setting(o->policy, "ask", "timeout"), *hook = trusted_setting(o->policy, "ask", "on_ask");
 	uint64_t seconds = QUESTION_TIMEOUT_SECONDS;
+	g_autofree char *last = NULL;
 	int r;
 
 	if (timeout && !setting_seconds(timeout->value, &seconds))
 		return -EINVAL;
 	overlay_lock(o);
-	o->questions = questions_new((unsigned)seconds);
+	last = store_get(o->store, LAST_ID);
+	o->questions = questions_new((unsigned)seconds, last ? (uint32_t)g_ascii_strtoull(last, NULL, 10) : 0);
 	o->hooks = hook ? ask_hooks_new(o, hook->value) : NULL;
 	o->needs = g_array_new(FALSE, FALSE, sizeof(struct need));
 	g_array_set_clear_func(o->needs, need_clear);
@@ -354,13 +358,16 @@ static char *about_text(const struct question_about *a)
 
 static void record_question(struct overlay *o, const struct question *question, const struct question_about *a)
 {
-	g_autofree char *detail = g_strdup_printf("question %" G_GUINT32_FORMAT, question_id(question));
+	g_autofree char *id = g_strdup_printf("%" G_GUINT32_FORMAT, question_id(question));
+	g_autofree char *detail = g_strconcat("question ", id, NULL);
 	struct audit_record r = { .kind = AUDIT_QUESTION, .operation = a->operation, .path = a->subject, .new_path = a->new_subject,
 				  .verdict = "ask", .rule = a->rule, .program = a->program, .pid = a->asker.pid, .uid = a->asker.uid,
 				  .detail = detail };
 
 	overlay_lock(o);
 	audit_add(o, &r);
+	if (store_set(o->store, LAST_ID, id) < 0)
+		g_debug("the number of question %s may be used again", id);
 	overlay_unlock(o);
 }
 

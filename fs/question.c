@@ -175,7 +175,7 @@ static void held_clear(void *held)
 	g_free(((struct held *)held)->key);
 }
 
-struct questions *questions_new(unsigned timeout)
+struct questions *questions_new(unsigned timeout, uint32_t last_id)
 {
 	struct questions *q = g_new0(struct questions, 1);
 
@@ -183,6 +183,7 @@ struct questions *questions_new(unsigned timeout)
 	g_cond_init(&q->changed);
 	q->clock = g_get_monotonic_time;
 	q->timeout = timeout;
+	q->last_id = last_id;
 	q->pending = g_ptr_array_new_with_free_func(question_unref_void);
 	q->granted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	q->held = g_array_new(FALSE, FALSE, sizeof(struct held));

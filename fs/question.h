@@ -67,8 +67,8 @@ struct question_about {
 };
 void question_about_clear(struct question_about *a);
 
-/* questions_new() - @timeout: seconds that a question waits. */
-struct questions *questions_new(unsigned timeout);
+/* questions_new() - @timeout: seconds that a question waits; @last_id: the number of the last one there was. */
+struct questions *questions_new(unsigned timeout, uint32_t last_id);
 /* questions_free() - after questions_close(), when nobody waits any more. */
 void questions_free(struct questions *q);
 /* questions_set_clock() - microseconds that only grow, in place of the system's. For tests. */

@@ -129,6 +129,7 @@ static void flush(const struct sandbox *s)
 
 bool unmounting_force(const struct sandbox *s, GError **error)
 {
+	end_questions(s);
 	flush(s);
 	for (int i = 0; i < WAIT_SHORT_STEPS && sandbox_is_mounted(s); i++) {
 		if (mount_unmount(s->mountpoint, NULL))

@@ -87,10 +87,11 @@ def reads(t, path):
 
 @asking()
 def test_looking_asks_nothing(t):
-    t.seed({'secret': 'mark', 'd/asks': 'mark', 'careful': 'read me'})
+    t.seed({'secret': 'mark', 'd/asks': 'mark', 'careful': 'read me', 'asks/below/f': 'mark'})
     os.symlink('secret', t.w('d/guarded'))
     yield
-    eq(names(t.mnt), ['careful', 'd', 'secret'], 'the listing')
+    eq(names(t.mnt), ['asks', 'careful', 'd', 'secret'], 'the listing')
+    eq(names(t.m('asks')) + names(t.m('asks/below')), ['below', 'f'], 'of a directory that asks')
     info = os.stat(t.m('secret'))
     eq((stat.S_IMODE(info.st_mode) & 0o444, info.st_size), (0o444, 4), 'stat')
     eq(os.readlink(t.m('d/guarded')), 'secret', 'the target of a link')
@@ -311,6 +312,18 @@ def test_who_is_confined_cannot_answer(t):
     eq([str(q['id']) for q in questions(t)], [number], 'the question')
     answer(t, 'deny')
     eq(waiting.result(), 'EACCES', 'who asked')
+
+
+@asking()
+def test_who_is_confined_asks(t):
+    t.seed({'secret': 'mark'})
+    yield
+    script = f'ls -d {t.path("run", "sbxfs")} {t.path("state", "sbxfs")} 2>/dev/null; cat secret'
+    run = subprocess.Popen(['sbxfs', 'run', t.name, '--', 'sh', '-c', script], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    question = asked(t)[0]
+    eq((question['program'], question['subject']), ('cat', 'secret'), 'the question')
+    answer(t, 'allow', question=question)
+    eq(run.communicate(timeout=PATIENCE)[0], b'mark', 'in a run, which sees no socket and no store')
 
 
 @asking()

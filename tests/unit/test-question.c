@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ static void step(int seconds)
 
 static struct questions *new_questions(void)
 {
-	struct questions *q = questions_new(60);
+	struct questions *q = questions_new(60, 0);
 
 	questions_set_clock(q, fake_clock);
 	return q;
@@ -474,6 +475,7 @@ static void test_reading_asks(void **state)
 {
 	g_autoptr(viewed_t) v = new_asking(RULES);
 	g_autofree char *names = NULL;
+	struct overlay_entry e;
 	struct attr a;
 
 	(void)state;
@@ -482,6 +484,8 @@ static void test_reading_asks(void **state)
 	assert_int_equal(view_stat(v, "s", &a), 0);
 	assert_int_equal(a.mode & 0777, 0644);
 	assert_int_equal(a.size, 6);
+	assert_int_equal(overlay_getattr(v->overlay, view_ino(v, "s"), false, &e), 0);
+	assert_int_equal(overlay_getattr(v->overlay, view_ino(v, "s"), true, &e), 0);
 	assert_int_equal(read_it(v, "c"), 0);
 	assert_int_equal(read_it(v, "s"), OVERLAY_ASKS);
 	asked_for(v, false, QUESTION_ONCE, "read s");
@@ -538,6 +542,16 @@ static void test_an_answer_is_for_one_object(void **state)
 	assert_int_equal(read_it(v, "moved"), OVERLAY_ASKS);
 }
 
+static int last_id(struct viewed *v)
+{
+	g_autofree char *text = NULL;
+
+	overlay_lock(v->overlay);
+	text = store_get(overlay_store(v->overlay), "last-question");
+	overlay_unlock(v->overlay);
+	return text ? atoi(text) : 0;
+}
+
 static void test_the_life_of_the_sandbox(void **state)
 {
 	g_autoptr(viewed_t) v = new_asking(RULES);
@@ -556,6 +570,10 @@ static void test_the_life_of_the_sandbox(void **state)
 	open_asking(v);
 	assert_int_equal(read_it(v, "s"), 0);
 	assert_int_equal(view_append(v, "s", "1"), OVERLAY_ASKS);
+	/* The third of the sandbox, not the first of this mount: an answer that comes too late meets no other question. */
+	assert_int_equal(overlay_answer(v->overlay, 1, true, QUESTION_ONCE, NULL), -ENOENT);
+	asked_for(v, false, QUESTION_ONCE, "write s");
+	assert_int_equal(last_id(v), 3);
 }
 
 static void test_nobody_to_ask(void **state)
