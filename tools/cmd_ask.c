@@ -14,6 +14,8 @@
 #include "tools/sandbox.h"
 
 #define WATCH_MS 200
+#define CTRL_C 3
+#define CTRL_D 4
 
 struct ask {
 	struct sandbox *sandbox;
@@ -142,7 +144,7 @@ static bool still_waits(struct ask *a, guint32 id)
 	return question && id_of(question) == id;
 }
 
-/* A key, without its line; 0 after a moment without one, -1 at the end of the input. */
+/* A key, without its line; 0 after a moment without one. Ctrl-C and the end of the input are a q, so that the terminal is put back. */
 static int read_key(void)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -150,7 +152,7 @@ static int read_key(void)
 
 	if (poll(&p, 1, WATCH_MS) <= 0)
 		return 0;
-	return read(STDIN_FILENO, &key, 1) == 1 ? key : -1;
+	return read(STDIN_FILENO, &key, 1) != 1 || key == CTRL_C || key == CTRL_D ? 'q' : key;
 }
 
 static int wait_for_key(struct ask *a, guint32 id)
@@ -158,7 +160,7 @@ static int wait_for_key(struct ask *a, guint32 id)
 	while (still_waits(a, id)) {
 		int key = read_key();
 
-		if (key < 0 || (key > 0 && strchr("ypanq", key)))
+		if (key > 0 && strchr("ypanq", key))
 			return key;
 	}
 	puts("  nobody waits for it any more");
@@ -180,7 +182,7 @@ static bool let_answer(struct ask *a, GVariant *question)
 	key = wait_for_key(a, id);
 	if (key > 0)
 		printf("%c\n", key);
-	if (key < 0 || key == 'q')
+	if (key == 'q')
 		return false;
 	if (key && !send_answer(a, id, key != 'n', key == 'a' ? "always" : key == 'p' ? "path" : "once", &error))
 		printf("  %s\n", error->message);
@@ -229,7 +231,7 @@ static int ask_watch(struct ask *a, const char *target, GError **error)
 	if (interactive && tcgetattr(STDIN_FILENO, &before) == 0) {
 		output_note("questions of sandbox %s; q quits", a->sandbox->name);
 		raw = before;
-		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
 		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	}
 	if (!follow(a, interactive, &failure) && !g_error_matches(failure, CONTROL_ERROR, CONTROL_ERROR_GONE))

@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import termios
 import time
 
 from harness.kit import *  # noqa: F403
@@ -384,7 +385,6 @@ def test_watch_on_a_terminal(t):
     yield
     ours, theirs = os.openpty()
     watch = subprocess.Popen(['sbxfs', 'ask', 'watch', t.name], stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
     shown = b''
 
     def seen(text):
@@ -400,8 +400,10 @@ def test_watch_on_a_terminal(t):
         os.write(ours, key)
         eq(waiting.result(), want, path)
     eq(reads(t, 'e/asks').result(), 'third', 'for life')
-    os.write(ours, b'q')
-    eq(watch.wait(PATIENCE), 0, 'watch')
+    os.write(ours, b'\x03')
+    eq(watch.wait(PATIENCE), 0, 'Ctrl-C')
+    check(termios.tcgetattr(theirs)[3] & termios.ECHO, 'the terminal is left without echo')
+    os.close(theirs)
 
 
 HOOK = """cat >>{log}; case $(tail -n 1 {log}) in *d/asks*) echo allow path;; *e/asks*) echo deny;; *f/asks*) echo allow everything;; *g/asks*) echo allow once; exit 1;;
