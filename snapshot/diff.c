@@ -98,7 +98,7 @@ char *diff_describe(const struct change *c)
 		g_string_append_printf(s, ", mode %04o -> %04o", a->attr.mode & 07777, b->attr.mode & 07777);
 	if (a && b && (a->attr.uid != b->attr.uid || a->attr.gid != b->attr.gid))
 		g_string_append_printf(s, ", owner %u:%u -> %u:%u", a->attr.uid, a->attr.gid, b->attr.uid, b->attr.gid);
-	if (c->status == CHANGE_XATTR)
+	if (c->xattrs_changed)
 		g_string_append(s, ", xattrs");
 	if (!s->len) {
 		g_string_free(s, TRUE);

@@ -340,6 +340,8 @@ static void put_title(struct writer *w, const struct file_tree_item *item)
 	g_string_append(out, status_word(c->status));
 	if (c->from_path)
 		g_string_append_printf(out, ", %u%% alike", c->similarity);
+	if (S_ISLNK((c->after ? c->after : c->before)->attr.mode) && c->status != CHANGE_TYPE)
+		g_string_append(out, ", symlink");
 	if (words) {
 		g_string_append(out, ", ");
 		html_string(out, words);

@@ -29,6 +29,7 @@ enum part {
 
 struct file {
 	struct rows *rows;
+	const struct diff_content *content;
 	bool one_sided;
 	bool in_hunk;
 	enum part part;	 /* the element that is open inside of the hunk */
@@ -129,10 +130,13 @@ static size_t text_size(const struct lines_line *l)
 	return l->size - has_break(l);
 }
 
-static void put_end(GString *out, const struct lines_line *l)
+/* A link's target has no line break to miss. */
+static void put_end(struct file *f, const struct lines_line *l)
 {
-	if (!has_break(l))
-		g_string_append(out, "<em>no newline at end of file</em>");
+	const struct blob *side = l->old_line && !l->new_line ? &f->content->before : &f->content->after;
+
+	if (!has_break(l) && S_ISREG(side->mode))
+		g_string_append(f->rows->out, "<em>no newline at end of file</em>");
 }
 
 /* A line, or with @spans (struct word_span) one that differs from its other version in these. */
@@ -151,7 +155,7 @@ static void put_text(struct file *f, const struct lines_line *l, GArray *spans)
 		at = s->end;
 	}
 	html_folded(out, l->text + at, size - at, spans ? FOLD_SAME : FOLD_CHANGED);
-	put_end(out, l);
+	put_end(f, l);
 }
 
 /* <i> is an old line's number, <b> a new one's, <u> a side without a line. */
@@ -187,7 +191,7 @@ static void put_plain(struct file *f, const struct lines_line *l)
 	f->in_part++;
 	g_string_append_c(f->rows->out, l->origin);
 	html_folded(f->rows->out, l->text, text_size(l), FOLD_CHANGED);
-	put_end(f->rows->out, l);
+	put_end(f, l);
 	g_string_append_c(f->rows->out, '\n');
 	if (l->new_line)
 		findings_at(f, l->new_line);
@@ -370,6 +374,7 @@ int rows_content(struct rows *r, const struct diff_content *content, GArray *fin
 	static const struct lines_visitor visitor = { .hunk = on_hunk, .line = on_line };
 	struct file f = {
 		.rows = r,
+		.content = content,
 		.one_sided = content->apart,
 		.findings = findings,
 		.old = g_array_new(FALSE, FALSE, sizeof(struct lines_line)),

@@ -10,6 +10,8 @@
 #define MATCHED_MAX (16 * 1024)
 /* Percent of the words' bytes that have to be equal for the rest to be worth a mark. */
 #define COMMON_MIN 25
+/* With more spans in a line they are one, from the first to the last: each is an element of the page. */
+#define SPANS_MAX 64
 /* What words_likeness() looks at. */
 #define LIKENESS_BYTES 256
 
@@ -170,6 +172,10 @@ static void collect(const struct text *t, GArray *ret)
 			g_array_index(ret, struct word_span, ret->len - 1).end = s.end;
 		else
 			g_array_append_val(ret, s);
+	}
+	if (ret->len > SPANS_MAX) {
+		g_array_index(ret, struct word_span, 0).end = g_array_index(ret, struct word_span, ret->len - 1).end;
+		g_array_set_size(ret, 1);
 	}
 }
 
