@@ -2,7 +2,7 @@
 
 /*
  * The parts of the page that `sbxfs diff --html` writes: bytes as text, words that differ, the tree of paths. The whole page is looked at by
- * tests/cases/html.py.
+ * tests/cases/webpage.py.
  */
 
 #include <glib.h>
