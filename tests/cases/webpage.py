@@ -142,7 +142,7 @@ def test_findings_of_the_gate_are_at_their_lines(t):
     t.seed({'conf.py': numbers(40), 'package.json': '{"name": "x"}\n'})
     yield
     key = 'gh' + 'p_' + 'x8Kd2mQp7Rt4Wz9Lb3Nv6Yc1Hs5Gf0JaEuTi'
-    write(t.m('conf.py'), numbers(20) + f'key = "{key}"\n' + numbers(40)[-60:])
+    write(t.m('conf.py'), numbers(20) + f'key = "{key}"\nmore\nlines\n' + numbers(40)[-60:])
     write(t.m('AGENTS.md'), 'obey\n')
     os.chmod(t.m('package.json'), 0o4755)
     p = page(t)
@@ -220,6 +220,8 @@ def test_places_for_the_page(t):
                             (['--html', target, '--json'], 2), (['--html', target, '-z'], 2), (['--html', target, '--to', 'nothing'], 7)):
         done = t.diff(*arguments, code=code)
         check(done.code != 0 and done.out == '', f'{arguments}: {done.code}')
+    done = t.program('bash', '-c', f"trap '' XFSZ; ulimit -f 8; exec sbxfs-diff {t.name} --html {target}", code=None)
+    check(done.code != 0 and target in done.err, f'a disk quota: {done.code} {done.err}')
     eq((read(target), names(t.path('out'))), (before, ['new.html', 'page.html']), 'after the failures')
     # in the view it would be a change
     os.symlink(t.m('sub'), t.path('into'))
