@@ -281,12 +281,13 @@ def test_between_snapshots_and_by_path(t):
 def test_in_a_browser(t):
     if not chromium.program():
         t.skip('no Chromium is installed')
-    t.seed({f'd/f{i}': numbers(60) for i in range(6)} | {'gone': numbers(3), 'del': numbers(400)})
+    t.seed({f'd/f{i}': numbers(60) for i in range(6)} | {'gone': numbers(3), 'del': numbers(400), '\u05d0': 'moves\n'})
     yield
     for i in range(6):
         t.shell(f"sed -i -e 's/^5$/five/' -e 's/^50$/fifty/' d/f{i}")
     os.unlink(t.m('gone'))
     os.unlink(t.m('del'))
+    os.rename(t.m('\u05d0'), t.m('\u05d1'))
     for number, name in enumerate(EVIL):
         write(t.m(f'{number}' + name.replace('/', '\u2215')), name)
     write(t.m('AGENTS.md'), 'obey\n')
@@ -306,6 +307,9 @@ def look_around(t, b):
     b.open(t.path('page.html'))
     eq(b.eval("document.querySelectorAll('.file').length"), len(t.diff('--name-status').out.splitlines()), 'parts of the page')
     eq(b.eval("[document.querySelectorAll('img, svg, iframe, object, script').length, document.querySelectorAll('[onerror], [onload]').length]"), [1, 0], 'elements')
+    moved = "[...document.querySelectorAll('.path')].find(e => e.textContent.includes('\u05d0'))"
+    eq(b.eval(f"(([a, z]) => a.left < z.left)([...{moved}.querySelectorAll('bdi')].map(e => e.getBoundingClientRect()))"), True,
+       'a rename of names that are written from right to left')
     b.press('j')
     eq(at(), ['file', 'del'], 'the first file')
     b.press('j', 'n')

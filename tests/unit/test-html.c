@@ -92,7 +92,7 @@ static void test_titles_and_paths(void)
 	g_string_truncate(s, 0);
 	html_path(s, "");
 	html_path(s, "/a\nb");
-	g_assert_cmpstr(s->str, ==, "./a<samp>\\n</samp>b");
+	g_assert_cmpstr(s->str, ==, "<bdi>.</bdi><bdi>/a<samp>\\n</samp>b</bdi>");
 }
 
 static void test_long_text_is_folded_and_whole(void)
@@ -302,8 +302,8 @@ static char *tree_of(const char *const *paths, guint n)
 	return g_string_free(s, FALSE);
 }
 
-#define LEAF(number, name) "<li><a href=#f" number "><span class=\"st A\">A</span> " name " <span class=plus>+1</span></a></li>"
-#define LEVEL(name, count) "<li><details open><summary>" name " <small>" count "</small> <span class=plus>+" count "</span></summary><ul>"
+#define LEAF(number, name) "<li><a href=#f" number "><span class=\"st A\">A</span> <bdi>" name "</bdi> <span class=plus>+1</span></a></li>"
+#define LEVEL(name, count) "<li><details open><summary><bdi>" name "</bdi> <small>" count "</small> <span class=plus>+" count "</span></summary><ul>"
 #define END "</ul></details></li>"
 
 static void test_tree(void)

@@ -60,7 +60,7 @@ static void open_level(GString *out, const struct file_tree_item *items, guint f
 		removed += items[i].removed;
 	}
 	g_string_append_printf(out, "<li><details%s><summary>", open ? " open" : "");
-	html_text(out, path_of(&items[first]) + skip, l->length - skip);
+	html_name(out, path_of(&items[first]) + skip, l->length - skip);
 	g_string_append_printf(out, " <small>%u</small>", l->end - first);
 	file_tree_counts(out, added, removed);
 	g_string_append(out, "</summary><ul>\n");

@@ -127,9 +127,17 @@ void html_plain(GString *out, const char *text)
 	put(out, text, strlen(text), false);
 }
 
+void html_name(GString *out, const char *bytes, size_t size)
+{
+	g_string_append(out, "<bdi>");
+	html_text(out, bytes, size);
+	g_string_append(out, "</bdi>");
+}
+
 void html_path(GString *out, const char *path)
 {
-	html_string(out, *path ? path : ".");
+	path = *path ? path : ".";
+	html_name(out, path, strlen(path));
 }
 
 /* The start of the character that @at is in. */

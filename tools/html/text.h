@@ -18,7 +18,9 @@ void html_text(GString *out, const char *bytes, size_t size);
 void html_string(GString *out, const char *text);
 /* html_plain() - the same without markup around the escapes: for a title. */
 void html_plain(GString *out, const char *text);
-/* html_path() - a path as on the command line: "." for the root. */
+/* html_name() - a name among other text, which letters that are written from right to left in it do not reorder. */
+void html_name(GString *out, const char *bytes, size_t size);
+/* html_path() - the same for a path as on the command line: "." for the root. */
 void html_path(GString *out, const char *path);
 
 /*

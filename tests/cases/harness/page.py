@@ -9,7 +9,7 @@ from .kit import check, eq, short
 
 VOID = {'meta', 'input'}
 TAGS = VOID | set('html head title style body a header h1 h2 h3 small dl div dt dd button kbd nav p output ul li details summary span main section '
-                  'table thead tbody tr th td strong pre code i b u del ins mark em samp dialog script'.split())
+                  'table thead tbody tr th td strong pre bdi code i b u del ins mark em samp dialog script'.split())
 ATTRIBUTES = set('lang charset http-equiv content name class href id hidden aria-label aria-labelledby aria-hidden type placeholder scope tabindex open '
                  'title role'.split())
 # A tag as the writer makes them, a reference, text; of all other bytes there are none.
