@@ -7,9 +7,9 @@
  * The patch applies with `git apply` to the tree it was made from: modes, type changes, symlinks, renames, binary
  * contents (base85), quoted names, files without a final newline. What git's format can't carry (empty directories,
  * owners, xattrs, special files) and paths that git refuses (such as .git/config) have no part in the patch: except for
- * directories a comment line, "# sbxfs: ...", which git apply skips, says so, also in front of a part, and the other formats show it. Contents
- * of more than 32 MiB or a million lines, and edits of more than 64 Ki lines, are treated as binary (snapshot/blob.h),
- * so memory and time stay bounded.
+ * directories a comment line, "# sbxfs: ...", which git apply skips, says so, also in front of a part that shows the
+ * content, and the other formats show it. Contents of more than 32 MiB or a million lines, and edits of more than
+ * 64 Ki lines, are treated as binary (snapshot/blob.h), so memory and time stay bounded.
  */
 
 #include "snapshot/blob.h"

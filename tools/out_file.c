@@ -74,8 +74,8 @@ static bool open_place(struct out_file *f, const struct sandbox *s, GError **err
 	if (!lies_in_view(dir, s))
 		return open_temporary(f, exists ? &st : NULL, error);
 	tool_error(error, EXIT_USAGE, f->path,
-		   "%s lies in the view, where it would be one more change of sandbox %s; name a place outside of %s", f->path, s->name,
-		   s->mountpoint);
+		   "%s lies in the view, where it would be one more change of sandbox %s; name a place outside of %s", f->path,
+		   s->name, s->mountpoint);
 	return false;
 }
 

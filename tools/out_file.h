@@ -4,8 +4,8 @@
 /*
  * out_file - a file that an option of the user's names, written by a command
  *
- * A regular file appears whole or stays what it was: the bytes go to a temporary file beside it, which takes its name at the end. "-" is standard
- * output; pipes, terminals and devices are written as they are; a symlink's target is what is replaced.
+ * A regular file appears whole or stays what it was: the bytes go to a temporary file beside it, which takes its name at the end. "-" is
+ * standard output; pipes, terminals and devices are written as they are; a symlink's target is what is replaced.
  *
  * A file in the sandbox's own view is refused: it would be one more change of the sandbox, which nobody has looked at.
  */

@@ -35,26 +35,33 @@ static void check_text(const char *bytes, size_t size, const char *expected)
 
 static void test_markup_is_text(void)
 {
-	CHECK_TEXT("</script><img src=x onerror='a(\"1\")'>&amp;", "&lt;/script&gt;&lt;img src=x onerror=&#39;a(&quot;1&quot;)&#39;&gt;&amp;amp;");
+	CHECK_TEXT("</script><img src=x onerror='a(\"1\")'>&amp;",
+		   "&lt;/script&gt;&lt;img src=x onerror=&#39;a(&quot;1&quot;)&#39;&gt;&amp;amp;");
 	CHECK_TEXT("", "");
-	CHECK_TEXT("a\tb \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xe3\x80\x80", "a\tb \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xe3\x80\x80");
+	CHECK_TEXT("a\tb \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xe3\x80\x80",
+		   "a\tb \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80 \xe3\x80\x80");
 }
 
 static void test_the_unseen_is_shown(void)
 {
-	CHECK_TEXT("\x1b[1m\a\r\n\x7f", "<samp>\\x1b</samp>[1m<samp>\\x07</samp><samp>\\r</samp><samp>\\n</samp><samp>\\x7f</samp>");
+	CHECK_TEXT("\x1b[1m\a\r\n\x7f",
+		   "<samp>\\x1b</samp>[1m<samp>\\x07</samp><samp>\\r</samp><samp>\\n</samp><samp>\\x7f</samp>");
 	CHECK_TEXT("a\0b", "a<samp>\\x00</samp>b");
-	CHECK_TEXT("\xe2\x80\xae" "x\xe2\x81\xa6y", "<samp>\\u{202e}</samp>x<samp>\\u{2066}</samp>y");
-	CHECK_TEXT("\xe2\x80\x8b\xef\xbb\xbf\xc2\xad\xc2\x85", "<samp>\\u{200b}</samp><samp>\\u{feff}</samp><samp>\\u{ad}</samp><samp>\\u{85}</samp>");
+	CHECK_TEXT("\xe2\x80\xae"
+		   "x\xe2\x81\xa6y",
+		   "<samp>\\u{202e}</samp>x<samp>\\u{2066}</samp>y");
+	CHECK_TEXT("\xe2\x80\x8b\xef\xbb\xbf\xc2\xad\xc2\x85",
+		   "<samp>\\u{200b}</samp><samp>\\u{feff}</samp><samp>\\u{ad}</samp><samp>\\u{85}</samp>");
 	CHECK_TEXT("\xc2\xa0\xe2\x80\xa8\xee\x80\x80", "<samp>\\u{a0}</samp><samp>\\u{2028}</samp><samp>\\u{e000}</samp>");
-	CHECK_TEXT("\xf3\xa0\x81\xa1\xf3\xa0\x84\x80\xe3\x85\xa4", "<samp>\\u{e0061}</samp><samp>\\u{e0100}</samp><samp>\\u{3164}</samp>");
+	CHECK_TEXT("\xf3\xa0\x81\xa1\xf3\xa0\x84\x80\xe3\x85\xa4",
+		   "<samp>\\u{e0061}</samp><samp>\\u{e0100}</samp><samp>\\u{3164}</samp>");
 }
 
 static void test_what_is_no_utf8(void)
 {
 	CHECK_TEXT("\xff", "<samp>\\xff</samp>");
 	CHECK_TEXT("a\xe2\x82", "a<samp>\\xe2</samp><samp>\\x82</samp>");
-	CHECK_TEXT("\xc0\xaf", "<samp>\\xc0</samp><samp>\\xaf</samp>");             /* "/" in two bytes */
+	CHECK_TEXT("\xc0\xaf", "<samp>\\xc0</samp><samp>\\xaf</samp>");			      /* "/" in two bytes */
 	CHECK_TEXT("\xed\xa0\x80", "<samp>\\xed</samp><samp>\\xa0</samp><samp>\\x80</samp>"); /* half of a pair */
 	CHECK_TEXT("\xe2<b>", "<samp>\\xe2</samp>&lt;b&gt;");
 }
@@ -72,7 +79,8 @@ static void test_any_bytes(void)
 		GString *rest;
 
 		for (size_t k = 0; k < size; k++)
-			bytes[k] = g_rand_boolean(rand) ? (char)g_rand_int_range(rand, 0, 256) : spice[g_rand_int_range(rand, 0, sizeof(spice))];
+			bytes[k] = g_rand_boolean(rand) ? (char)g_rand_int_range(rand, 0, 256)
+							: spice[g_rand_int_range(rand, 0, sizeof(spice))];
 		got = text(bytes, size);
 		g_assert_true(g_utf8_validate(got, -1, NULL));
 		rest = g_string_new(got);
@@ -103,7 +111,8 @@ static void test_long_text_is_folded_and_whole(void)
 
 	memcpy(bytes + 600, "\xe2\x82\xac", 3);
 	html_folded(s, bytes, 10000, 900);
-	g_assert_true(g_str_has_prefix(strstr(s->str, "<details"), "<details class=fold><summary>9175 more bytes</summary>\xe2\x82\xac"));
+	g_assert_true(
+		g_str_has_prefix(strstr(s->str, "<details"), "<details class=fold><summary>9175 more bytes</summary>\xe2\x82\xac"));
 	for (const char *p = s->str; *p; p++)
 		letters += *p == 'x';
 	g_assert_cmpuint(letters, ==, 10000 - 3);
@@ -117,7 +126,8 @@ static void test_long_text_is_folded_and_whole(void)
 /* Both lines with brackets around what differs. */
 static char *compared(const char *before, const char *after)
 {
-	g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(struct word_span)), b = g_array_new(FALSE, FALSE, sizeof(struct word_span));
+	g_autoptr(GArray) a = g_array_new(FALSE, FALSE, sizeof(struct word_span)),
+			  b = g_array_new(FALSE, FALSE, sizeof(struct word_span));
 	const char *lines[] = { before, after };
 	GArray *spans[] = { a, b };
 	GString *s = g_string_new(NULL);
@@ -239,7 +249,8 @@ static void test_rows_of_one_side(void)
 	g_autofree char *page = rows_of(NULL, "one\ntwo", NULL, 0);
 	g_autofree char *gone = rows_of("<b>\n", NULL, NULL, 0);
 
-	g_assert_nonnull(strstr(page, "<div class=\"k one\"><b>1</b><ins>one</ins><b>2</b><ins>two<em>no newline at end of file</em></ins></div>"));
+	g_assert_nonnull(strstr(
+		page, "<div class=\"k one\"><b>1</b><ins>one</ins><b>2</b><ins>two<em>no newline at end of file</em></ins></div>"));
 	g_assert_nonnull(strstr(gone, "<div class=\"k one\"><i>1</i><del>&lt;b&gt;</del></div>"));
 }
 
@@ -254,8 +265,10 @@ static void test_rows_never_cut(void)
 	}
 	page = rows_of(before->str, after->str, NULL, 0);
 	for (int i = 0; i < ROWS_FILE_MAX + 700; i++) {
-		g_autofree char *old = g_strdup_printf("%s%d.%s", i < ROWS_FILE_MAX ? "<mark>old</mark> " : "-old ", i, i < ROWS_FILE_MAX ? "</del>" : "\n");
-		g_autofree char *new = g_strdup_printf("%s%d.%s", i < ROWS_FILE_MAX ? "<mark>new</mark> " : "+new ", i, i < ROWS_FILE_MAX ? "</ins>" : "\n");
+		g_autofree char *old = g_strdup_printf("%s%d.%s", i < ROWS_FILE_MAX ? "<mark>old</mark> " : "-old ", i,
+						       i < ROWS_FILE_MAX ? "</del>" : "\n");
+		g_autofree char *new = g_strdup_printf("%s%d.%s", i < ROWS_FILE_MAX ? "<mark>new</mark> " : "+new ", i,
+						       i < ROWS_FILE_MAX ? "</ins>" : "\n");
 
 		g_assert_nonnull(strstr(page, old));
 		g_assert_nonnull(strstr(page, new));
@@ -268,7 +281,9 @@ static void test_findings_at_their_lines(void)
 {
 	struct gate_finding whole = { .level = GATE_REVIEW, .rule = (char *)"modes/x", .message = (char *)"whole" };
 	struct gate_finding above = { .level = GATE_REVIEW, .line = 1, .rule = (char *)"a/b", .message = (char *)"above" };
-	struct gate_finding at = { .level = GATE_REFUSE, .line = 10, .rule = (char *)"a/b", .message = (char *)"<at>", .excerpt = (char *)"k=*" };
+	struct gate_finding at = {
+		.level = GATE_REFUSE, .line = 10, .rule = (char *)"a/b", .message = (char *)"<at>", .excerpt = (char *)"k=*"
+	};
 	struct gate_finding below = { .level = GATE_REFUSE, .line = 99, .rule = (char *)"a/b", .message = (char *)"below" };
 	const struct rows_finding list[] = { { &whole, 1 }, { &above, 2 }, { &at, 3 }, { &below, 4 } };
 	g_autoptr(GArray) findings = g_array_new(FALSE, FALSE, sizeof(struct rows_finding));
@@ -276,11 +291,13 @@ static void test_findings_at_their_lines(void)
 
 	g_array_append_vals(findings, list, G_N_ELEMENTS(list));
 	page = rows_of("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n", "1\n2\n3\n4\n5\n6\n7\n8\n9\nTEN\n11\n", findings, 0);
-	g_assert_true(g_str_has_prefix(page, "<div class=\"finding review\" id=g1><strong>review</strong> <span class=rule>modes/x</span> whole</div>"
-					     "<div class=\"finding review\" id=g2><strong>review</strong> <span class=rule>a/b</span> line 1: above</div>"
-					     "<div class=hunk>"));
-	g_assert_nonnull(strstr(page, "TEN</ins><div class=\"finding refuse\" id=g3><strong>refuse</strong> <span class=rule>a/b</span> &lt;at&gt;"
-				      "<pre>k=*</pre></div>"));
+	g_assert_true(g_str_has_prefix(
+		page, "<div class=\"finding review\" id=g1><strong>review</strong> <span class=rule>modes/x</span> whole</div>"
+		      "<div class=\"finding review\" id=g2><strong>review</strong> <span class=rule>a/b</span> line 1: above</div>"
+		      "<div class=hunk>"));
+	g_assert_nonnull(strstr(
+		page, "TEN</ins><div class=\"finding refuse\" id=g3><strong>refuse</strong> <span class=rule>a/b</span> &lt;at&gt;"
+		      "<pre>k=*</pre></div>"));
 	g_assert_true(g_str_has_suffix(page, "line 99: below</div>"));
 }
 
@@ -302,8 +319,10 @@ static char *tree_of(const char *const *paths, guint n)
 	return g_string_free(s, FALSE);
 }
 
-#define LEAF(number, name) "<li><a href=#f" number "><span class=\"st A\">A</span> <bdi>" name "</bdi> <span class=plus>+1</span></a></li>"
-#define LEVEL(name, count) "<li><details open><summary><bdi>" name "</bdi> <small>" count "</small> <span class=plus>+" count "</span></summary><ul>"
+#define LEAF(number, name)                                                                                                         \
+	"<li><a href=#f" number "><span class=\"st A\">A</span> <bdi>" name "</bdi> <span class=plus>+1</span></a></li>"
+#define LEVEL(name, count)                                                                                                         \
+	"<li><details open><summary><bdi>" name "</bdi> <small>" count "</small> <span class=plus>+" count "</span></summary><ul>"
 #define END "</ul></details></li>"
 
 static void test_tree(void)
@@ -312,8 +331,9 @@ static void test_tree(void)
 	g_autofree char *tree = tree_of(paths, G_N_ELEMENTS(paths));
 
 	g_assert_cmpstr(tree, ==,
-			"<ul class=tree>" LEAF("1", "a") LEVEL("d/", "3") LEVEL("e/", "2") LEAF("2", "x") LEVEL("y/", "1") LEAF("3", "z") END END
-				LEAF("4", "f") END LEVEL("lone/deep/er/", "1") LEAF("5", "file") END "</ul>");
+			"<ul class=tree>" LEAF("1", "a") LEVEL("d/", "3") LEVEL("e/", "2") LEAF("2", "x") LEVEL("y/", "1")
+				LEAF("3", "z") END END LEAF("4", "f") END LEVEL("lone/deep/er/", "1") LEAF("5", "file") END
+			"</ul>");
 }
 
 static void test_deep_tree(void)

@@ -17,7 +17,7 @@
 struct writer {
 	const struct html_page *page;
 	struct rows rows;
-	GString *out; /* ->rows.out */
+	GString *out;		      /* ->rows.out */
 	struct file_tree_item *items; /* of all changes, in their order */
 	guint deleted;		      /* how many of them, all in front, are deletions */
 	uint64_t added, removed;
@@ -85,7 +85,8 @@ static int count(struct writer *w, GError **error)
 		item->change = changes->pdata[i];
 		item->number = i + 1;
 		item->level = worst_level(g_hash_table_lookup(w->findings, item->change->path));
-		r = diff_count_lines(item->change, w->page->from_tree, w->page->to_tree, &item->added, &item->removed, &binary, error);
+		r = diff_count_lines(item->change, w->page->from_tree, w->page->to_tree, &item->added, &item->removed, &binary,
+				     error);
 		if (r < 0)
 			return r;
 		w->added += item->added;
@@ -183,8 +184,8 @@ static void put_nav(struct writer *w)
 {
 	GString *out = w->out;
 
-	g_string_append(out, "<nav aria-label=\"Changed files\">\n"
-			     "<p id=find hidden><input type=search aria-label=\"Show only paths that contain\" placeholder=\"Filter paths\"> "
+	g_string_append(out, "<nav aria-label=\"Changed files\">\n<p id=find hidden>"
+			     "<input type=search aria-label=\"Show only paths that contain\" placeholder=\"Filter paths\"> "
 			     "<output></output></p>\n");
 	put_tree(w, "Deleted", 0, w->deleted);
 	put_tree(w, w->deleted ? "Other changes" : "Changes", w->deleted, w->page->changes->len);
@@ -221,16 +222,18 @@ static void put_gate(struct writer *w, GHashTable *paths)
 	g_autofree char *counts = gate_report_counts(g);
 	GString *out = w->out;
 
-	g_string_append_printf(out, "<section id=gate aria-labelledby=gate-title>\n<h2 id=gate-title>Gate: <span class=\"flag %s\">%s</span> <small>",
+	g_string_append_printf(out,
+			       "<section id=gate aria-labelledby=gate-title>\n"
+			       "<h2 id=gate-title>Gate: <span class=\"flag %s\">%s</span> <small>",
 			       gate_level_name(g->verdict), gate_level_name(g->verdict));
 	html_string(out, counts);
 	g_string_append(out, "</small></h2>\n<p>");
-	g_string_append(out, g->checks ? "The policy's checks, without its test command: a commit runs that too." :
-					 "The policy switches all checks off.");
+	g_string_append(out, g->checks ? "The policy's checks, without its test command: a commit runs that too."
+				       : "The policy switches all checks off.");
 	g_string_append(out, "</p>\n");
 	if (g->findings->len)
-		g_string_append(out, "<div class=scroll><table>\n<thead><tr><th scope=col>Level</th><th scope=col>Check</th><th scope=col>Place</th>"
-				     "<th scope=col>Finding</th></tr></thead>\n<tbody>\n");
+		g_string_append(out, "<div class=scroll><table>\n<thead><tr><th scope=col>Level</th><th scope=col>Check</th>"
+				     "<th scope=col>Place</th><th scope=col>Finding</th></tr></thead>\n<tbody>\n");
 	for (guint i = 0; i < g->findings->len; i++) {
 		const struct gate_finding *f = g->findings->pdata[i];
 
@@ -239,8 +242,9 @@ static void put_gate(struct writer *w, GHashTable *paths)
 	if (g->findings->len)
 		g_string_append(out, "</tbody></table></div>\n");
 	if (g->unlisted)
-		g_string_append_printf(out, "<p>%" PRIu64 " more findings of the same checks are not listed, but count for the verdict.</p>\n",
-				       g->unlisted);
+		g_string_append_printf(
+			out, "<p>%" PRIu64 " more findings of the same checks are not listed, but count for the verdict.</p>\n",
+			g->unlisted);
 	g_string_append(out, "</section>\n");
 }
 
@@ -329,7 +333,9 @@ static void put_title(struct writer *w, const struct file_tree_item *item)
 	g_autofree char *words = diff_describe(c);
 	GString *out = w->out;
 
-	g_string_append_printf(out, "<details open class=file id=f%u><summary><h2><span class=\"st %c\" title=\"%s\">%c</span> <span class=path>",
+	g_string_append_printf(out,
+			       "<details open class=file id=f%u><summary><h2><span class=\"st %c\" title=\"%s\">%c</span> "
+			       "<span class=path>",
 			       item->number, c->status, status_word(c->status), c->status);
 	if (c->from_path) {
 		html_path(out, c->from_path);
@@ -377,10 +383,14 @@ static int put_change(struct writer *w, const struct file_tree_item *item, GErro
 static void put_foot(struct writer *w, GBytes *script)
 {
 	static const char *const keys[][2] = {
-		{ "j / k", "next, previous file" },	  { "n / p", "next, previous hunk or finding" },
-		{ "g / G", "next, previous finding" }, { "x", "fold or unfold the file" },
-		{ "v", "file read: fold it, go on" },	  { "/", "filter the paths" },
-		{ "t", "to the top" },			  { "?", "this help" },
+		{ "j / k", "next, previous file" },
+		{ "n / p", "next, previous hunk or finding" },
+		{ "g / G", "next, previous finding" },
+		{ "x", "fold or unfold the file" },
+		{ "v", "file read: fold it, go on" },
+		{ "/", "filter the paths" },
+		{ "t", "to the top" },
+		{ "?", "this help" },
 	};
 	GString *out = w->out;
 

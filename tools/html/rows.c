@@ -32,7 +32,7 @@ struct file {
 	const struct diff_content *content;
 	bool one_sided;
 	bool in_hunk;
-	enum part part;	 /* the element that is open inside of the hunk */
+	enum part part;	  /* the element that is open inside of the hunk */
 	uint64_t in_part; /* rows in it */
 	uint64_t used;
 	GArray *old, *new; /* struct lines_line: a block that is not yet complete */
@@ -60,8 +60,8 @@ void rows_finding(struct rows *r, const struct rows_finding *f, bool place)
 {
 	const struct gate_finding *g = f->finding;
 
-	g_string_append_printf(r->out, "<div class=\"finding %s\" id=g%u><strong>%s</strong> <span class=rule>", gate_level_name(g->level),
-			       f->number, gate_level_name(g->level));
+	g_string_append_printf(r->out, "<div class=\"finding %s\" id=g%u><strong>%s</strong> <span class=rule>",
+			       gate_level_name(g->level), f->number, gate_level_name(g->level));
 	html_string(r->out, g->rule);
 	g_string_append(r->out, "</span> ");
 	if (place && g->line)
@@ -239,7 +239,8 @@ static const struct lines_line *line_at(GArray *lines, guint i)
 static void put_gap(struct file *f, guint *i, guint *j, guint old, guint new, bool compare)
 {
 	while (!is_spent(f) && (*i < old || *j < new)) {
-		const struct lines_line *x = *i < old ? line_at(f->old, (*i)++) : NULL, *y = *j < new ? line_at(f->new, (*j)++) : NULL;
+		const struct lines_line *x = *i < old ? line_at(f->old, (*i)++) : NULL,
+					*y = *j < new ? line_at(f->new, (*j)++) : NULL;
 
 		put_row(f, x, y, compare && x && y);
 	}
@@ -333,8 +334,8 @@ static void on_hunk(const struct lines_hunk *h, void *user)
 
 	end_hunk(f);
 	findings_before(f, h->new_start);
-	g_string_append_printf(out, "<div class=hunk><h3>@@ \xe2\x88\x92%" PRIu64 ",%" PRIu64 " +%" PRIu64 ",%" PRIu64 " @@", h->old_start,
-			       h->old_lines, h->new_start, h->new_lines);
+	g_string_append_printf(out, "<div class=hunk><h3>@@ \xe2\x88\x92%" PRIu64 ",%" PRIu64 " +%" PRIu64 ",%" PRIu64 " @@",
+			       h->old_start, h->old_lines, h->new_start, h->new_lines);
 	if (h->heading_size) {
 		g_string_append(out, " <span>");
 		html_text(out, h->heading, h->heading_size);

@@ -42,7 +42,8 @@ static void split(struct text *t, const char *bytes, size_t size)
 	for (size_t at = 0; at < size;) {
 		struct word w = { .start = at++ };
 
-		while (at < size && ((is_letter(bytes[w.start]) && is_letter(bytes[at])) || (is_blank(bytes[w.start]) && is_blank(bytes[at]))))
+		while (at < size &&
+		       ((is_letter(bytes[w.start]) && is_letter(bytes[at])) || (is_blank(bytes[w.start]) && is_blank(bytes[at]))))
 			at++;
 		w.end = at;
 		g_array_append_val(t->words, w);
@@ -202,7 +203,8 @@ static void compare_ends(const char *a, size_t a_size, const char *b, size_t b_s
 	add_span(ret_b, head, b_size - tail);
 }
 
-void words_compare(const char *before, size_t before_size, const char *after, size_t after_size, GArray *ret_before, GArray *ret_after)
+void words_compare(const char *before, size_t before_size, const char *after, size_t after_size, GArray *ret_before,
+		   GArray *ret_after)
 {
 	struct text a, b;
 
