@@ -165,8 +165,8 @@ static bool same_namespace(pid_t pid, const char *kind, int *ret_errno)
 }
 
 /*
- * A confined program has namespaces of its own, and the number of its user. What can't be told is refused, but for a root that an ordinary user may not
- * look at: nobody who is confined by that user is root outside.
+ * A confined program has namespaces of its own, and the number of its user. What can't be told is refused, but for a root that an
+ * ordinary user may not look at: nobody who is confined by that user is root outside.
  */
 static bool peer_is_outside(pid_t pid, uid_t uid)
 {
@@ -349,7 +349,8 @@ struct control *control_local(struct overlay *o)
 /* However the kernel says it. */
 static void *say_gone(GError **error)
 {
-	if (error && (g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_BROKEN_PIPE) || g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED))) {
+	if (error && (g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_BROKEN_PIPE) ||
+		      g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED))) {
 		g_clear_error(error);
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the process that serves the view ended");
 	}

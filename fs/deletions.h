@@ -4,8 +4,8 @@
 /*
  * deletions - how many names were removed, in all and in the last minute, and whether that is more than a policy lets pass
  *
- * A plain value, zeroed to begin with. Times are microseconds of any clock that does not go back. The last minute is kept in seconds: it is the 60
- * seconds up to and with the present one.
+ * A plain value, zeroed to begin with. Times are microseconds of any clock that does not go back. The last minute is kept in seconds: it
+ * is the 60 seconds up to and with the present one.
  */
 
 #include <stdbool.h>

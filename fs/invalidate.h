@@ -5,9 +5,10 @@
  * invalidate - telling the kernel what to forget, from a thread of its own
  *
  * The kernel takes locks for it that a request in flight may hold, so it must never be done by a thread that serves requests. Queueing
- * never blocks and may be done under any lock. What concerns an inode that is *held*, because a request waits for a human with the kernel's
- * lock of it (a directory's while a name is made in it, a file's pages while they are read), is told when it is released; all else does not wait for that. A
- * request that begins to wait in the very moment of such a notification holds up the others until it has its answer: rare, and never for ever.
+ * never blocks and may be done under any lock. What concerns an inode that is *held*, because a request waits for a human with the
+ * kernel's lock of it (a directory's while a name is made in it, a file's pages while they are read), is told when it is released; all
+ * else does not wait for that. A request that begins to wait in the very moment of such a notification holds up the others until it has
+ * its answer: rare, and never for ever.
  */
 
 #include "fs/overlay.h"

@@ -8,8 +8,9 @@
  * low-level FUSE session asks for them. It knows no FUSE and can be used and tested without a mount.
  *
  * Every call returns 0 or -errno and is complete when it returns: a change is committed in the store, so it survives the death of
- * the process. One that needs a human's yes returns OVERLAY_ASKS and has done nothing: overlay_ask(), then the same call again. Calls come from any thread; one lock, taken inside, orders them. What the kernel must forget because of a change that it
- * did not ask for itself is told to a struct overlay_watcher, outside the lock.
+ * the process. One that needs a human's yes returns OVERLAY_ASKS and has done nothing: overlay_ask(), then the same call again. Calls
+ * come from any thread; one lock, taken inside, orders them. What the kernel must forget because of a change that it did not ask for
+ * itself is told to a struct overlay_watcher, outside the lock.
  */
 
 #include <glib.h>
@@ -102,8 +103,8 @@ int overlay_ask(struct overlay *o, bool (*over)(void *user), void *user);
 void overlay_question(struct overlay *o, const struct question_about *about, unsigned timeout, bool (*over)(void *user), void *user,
 		      struct question_answer *ret);
 /*
- * overlay_answer() - by whoever this thread works for (overlay_caller()); @program: its name when the process is gone, or NULL. Recorded first; an
- * answer that cannot be recorded, or kept where that is its scope, is none. -ENOENT: nothing waits under that number.
+ * overlay_answer() - by whoever this thread works for (overlay_caller()); @program: its name when the process is gone, or NULL. Recorded
+ * first; an answer that cannot be recorded, or kept where that is its scope, is none. -ENOENT: nothing waits under that number.
  */
 int overlay_answer(struct overlay *o, uint32_t id, bool allow, enum question_scope scope, const char *program);
 

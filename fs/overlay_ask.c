@@ -2,13 +2,13 @@
 /*
  * overlay_ask - operations that wait for a human
  *
- * An operation finds out under the lock what it needs a yes for. Where that is not known yet it ends with OVERLAY_ASKS, having changed nothing, and
- * leaves the question with its thread; overlay_ask() waits for the answer without any lock, and the operation begins again from the start, as
- * everything may have changed meanwhile.
+ * An operation finds out under the lock what it needs a yes for. Where that is not known yet it ends with OVERLAY_ASKS, having changed
+ * nothing, and leaves the question with its thread; overlay_ask() waits for the answer without any lock, and the operation begins again
+ * from the start, as everything may have changed meanwhile.
  *
- * A read is settled when it is met (ask_to_read()). Of a change all needs are noted first (ask_to_change(), ask_to_make(), ask_to_delete()) and settled in
- * overlay_begin(), without which nothing can be changed: so an operation that fails for another reason asks nothing, and one question covers all
- * paths of a rename.
+ * A read is settled when it is met (ask_to_read()). Of a change all needs are noted first (ask_to_change(), ask_to_make(),
+ * ask_to_delete()) and settled in overlay_begin(), without which nothing can be changed: so an operation that fails for another reason
+ * asks nothing, and one question covers all paths of a rename.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -434,8 +434,8 @@ static int keep_allowed(struct overlay *o, const struct question_about *a)
 }
 
 /* The record first, as with a change. @ret_by: who answers, as recorded. */
-static int record_answer(struct overlay *o, uint32_t id, const struct question_about *a, bool allow, enum question_scope scope, const char *program,
-			 char **ret_by)
+static int record_answer(struct overlay *o, uint32_t id, const struct question_about *a, bool allow, enum question_scope scope,
+			 const char *program, char **ret_by)
 {
 	g_autofree char *text = about_text(a);
 	g_autofree char *detail = allow ? g_strdup_printf("question %" G_GUINT32_FORMAT ", %s: %s", id, question_scope_name(scope), text) :

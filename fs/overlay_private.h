@@ -76,7 +76,10 @@ void ask_free(struct overlay *o);
 int overlay_begin(struct overlay *o);
 /* overlay_end() - commits when @r is 0; else, or when that fails, nothing happened. Returns @r or the error of the commit. */
 int overlay_end(struct overlay *o, int r);
-/* transaction_begin(), transaction_end() - the same for what is no part of the operation that runs; nobody is asked, the audit does not hear of it. */
+/*
+ * transaction_begin(), transaction_end() - the same for what is no part of the operation that runs: nobody is asked, the audit does not
+ * hear of it.
+ */
 int transaction_begin(struct overlay *o);
 int transaction_end(struct overlay *o, int r);
 /* node_edit() - before the first change of n->row, n->origin or n->is_lower. */

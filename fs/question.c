@@ -377,7 +377,8 @@ static struct question *question_new(struct questions *q, const struct question_
 	return question;
 }
 
-struct question *questions_join(struct questions *q, const struct question_about *about, unsigned timeout, bool *ret_new, enum question_verdict *ret_why)
+struct question *questions_join(struct questions *q, const struct question_about *about, unsigned timeout, bool *ret_new,
+				enum question_verdict *ret_why)
 {
 	struct question *question = NULL;
 

@@ -9,9 +9,8 @@
  *   once    for the process that asked, for QUESTION_ONCE_SECONDS: a kernel makes several messages of what is one step to a program;
  *   path    for these keys, whoever asks, until the view is unmounted;
  *   always  the same for the life of the sandbox: the caller keeps them (fs/overlay_ask.c) and gives them back with questions_grant().
- * A no, or no answer, holds for the process that asked for QUESTION_ONCE_SECONDS, so that a program that tries again does not ask again; but for
- * one that was interrupted.
- * Where no process is known (asker.pid 0) nothing but the calls that wait are answered.
+ * A no, or no answer, holds for the process that asked for QUESTION_ONCE_SECONDS, so that a program that tries again does not ask again;
+ * but for one that was interrupted. Where no process is known (asker.pid 0) nothing but the calls that wait are answered.
  *
  * Equal questions (same kind, operation, subjects and keys) asked at the same time are one, with one deadline. At most QUESTION_WAITING_MAX
  * threads wait; whoever comes then gets QUESTION_BUSY at once. questions_close() ends all waiting with QUESTION_CLOSED, and nobody waits
@@ -102,10 +101,12 @@ struct question_answer {
  * questions_join() - takes part in the question @about, which stays the caller's; @ret_new: it is the first to ask it, and others are to
  * be told. NULL with QUESTION_BUSY or QUESTION_CLOSED in @ret_why, which is a no.
  */
-struct question *questions_join(struct questions *q, const struct question_about *about, unsigned timeout, bool *ret_new, enum question_verdict *ret_why);
+struct question *questions_join(struct questions *q, const struct question_about *about, unsigned timeout, bool *ret_new,
+				enum question_verdict *ret_why);
 /*
- * questions_wait() - until somebody answers, the time is up, or @over (may be NULL; called without locks, some times a second) says that the caller does
- * not wait any longer (QUESTION_ENDED). Leaves the question. Any other answer is known to questions_known() when it returns.
+ * questions_wait() - until somebody answers, the time is up, or @over (may be NULL; called without locks, some times a second) says that
+ * the caller does not wait any longer (QUESTION_ENDED). Leaves the question. Any other answer is known to questions_known() when it
+ * returns.
  */
 void questions_wait(struct questions *q, struct question *question, const struct question_asker *who, bool (*over)(void *user), void *user,
 		    struct question_answer *ret);

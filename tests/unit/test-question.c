@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-question - who waits for which answer and for whom it counts, limits of deletions, and the operations of a view that ask; no mount, a clock
- * that the test moves
+ * test-question - who waits for which answer and for whom it counts, limits of deletions, and the operations of a view that ask; no
+ * mount, a clock that the test moves
  */
 
 #include <setjmp.h>
