@@ -18,11 +18,14 @@ static bool open_sinks(struct audit_writer *w, const GArray *sinks, GError **err
 
 bool overlay_audit(struct overlay *o, const struct audit_options *options, GError **error)
 {
+	static const struct audit_options keep_all;
 	struct audit_writer *w = audit_writer_open(store_dir(o->store), error);
-	int64_t before = options->keep_time ? nsec_now() - options->keep_time : 0;
+	int64_t before;
 
 	if (!w)
 		return false;
+	options = options ? options : &keep_all;
+	before = options->keep_time ? nsec_now() - options->keep_time : 0;
 	if (!open_sinks(w, options->sinks, error)) {
 		audit_writer_close(w);
 		return false;

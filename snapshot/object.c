@@ -113,6 +113,15 @@ int object_remove(struct object_dir *dir, int64_t id)
 	return unlink_name(dir, name);
 }
 
+uint64_t object_disk_size(int dirfd, int64_t id)
+{
+	char name[NAME_BYTES];
+	struct stat st;
+
+	object_name(id, name);
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
 struct object *object_ref(struct object *o)
 {
 	g_atomic_int_inc(&o->refs);

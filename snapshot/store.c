@@ -220,50 +220,30 @@ static void store_open_reserve(struct store *s)
 	store_take_reserve(s);
 }
 
-/* Nodes that nothing but open descriptors or the kernel's cache held when the view ended. */
-#define ORPHANS "FROM node WHERE died = 9223372036854775807 AND nlink = 0 AND ino != 1"
-/* No snapshot has a content of the present epoch, so it goes with its node. */
-#define ORPHAN_CONTENTS "SELECT id FROM content WHERE id IN (SELECT content " ORPHANS ") AND epoch = ?"
+#define IS_ORPHAN "died = 9223372036854775807 AND nlink = 0 AND ino != 1"
 
-static int store_drop_orphan_contents(struct store *s, GArray *ids)
-{
-	static const char *const drops[] = { "DELETE FROM page WHERE content IN (" ORPHAN_CONTENTS ")",
-					     "DELETE FROM content WHERE id IN (" ORPHAN_CONTENTS ")" };
-	struct db_query *q = db_query(s->db, ORPHAN_CONTENTS " AND kind = 1");
-	int r;
-
-	db_bind_int(q, 0, s->epoch);
-	while ((r = db_step(q)) > 0) {
-		int64_t id = db_int(q, 0);
-
-		g_array_append_val(ids, id);
-	}
-	for (unsigned i = 0; r == 0 && i < G_N_ELEMENTS(drops); i++) {
-		q = db_query(s->db, drops[i]);
-		db_bind_int(q, 0, s->epoch);
-		r = db_run(q);
-	}
-	return r;
-}
-
+/*
+ * What a crash left: nodes that only open descriptors still held, or whose rows waited for others. What the index holds of
+ * them goes with them when it is of this epoch, for then no snapshot has it.
+ */
 static int store_drop_orphans(struct store *s)
 {
-	g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int64_t));
-	int r = store_begin(s);
+	static const char *const steps[] = {
+		"BEGIN IMMEDIATE",
+		"CREATE TEMP TABLE orphan AS SELECT n.content AS id FROM node n JOIN content c ON c.id = n.content "
+		"WHERE " IS_ORPHAN " AND c.kind != 1 AND c.epoch = (SELECT CAST(value AS INTEGER) FROM setting WHERE key = 'epoch')",
+		"DELETE FROM page WHERE content IN (SELECT id FROM orphan)",
+		"DELETE FROM content WHERE id IN (SELECT id FROM orphan)",
+		"DELETE FROM node WHERE " IS_ORPHAN,
+		"DROP TABLE orphan",
+		"COMMIT",
+	};
+	int r = 0;
 
+	for (unsigned i = 0; r == 0 && i < G_N_ELEMENTS(steps); i++)
+		r = db_exec(s->db, steps[i]);
 	if (r < 0)
-		return r;
-	r = store_drop_orphan_contents(s, ids);
-	if (r == 0)
-		r = db_exec(s->db, "DELETE " ORPHANS);
-	if (r < 0) {
-		store_abort(s);
-		return r;
-	}
-	r = store_commit(s);
-	for (guint i = 0; r == 0 && i < ids->len; i++)
-		if (object_remove(&s->objects, g_array_index(ids, int64_t, i)) < 0)
-			g_debug("the file of an orphan stays");
+		db_exec(s->db, "ROLLBACK");
 	return r;
 }
 
@@ -349,6 +329,17 @@ int store_set(struct store *s, const char *key, const char *value)
 	db_bind_text(q, 0, key);
 	db_bind_text(q, 1, value);
 	return db_run(q);
+}
+
+int store_settings(struct store *s, const char *prefix, void (*fn)(const char *key, const char *value, void *user), void *user)
+{
+	struct db_query *q = db_query(s->db, "SELECT key, value FROM setting WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key");
+	int r;
+
+	db_bind_text(q, 0, prefix);
+	while ((r = db_step(q)) > 0)
+		fn(db_text(q, 0), db_text(q, 1), user);
+	return r;
 }
 
 /* Transactions */

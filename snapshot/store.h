@@ -117,6 +117,8 @@ struct object_dir *store_objects(struct store *s); /* for snapshot/object.h; bor
 /* store_get() - a setting ("workspace", ...); NULL when unset; caller frees. */
 char *store_get(struct store *s, const char *key);
 int store_set(struct store *s, const char *key, const char *value);
+/* store_settings() - all whose keys begin with @prefix. */
+int store_settings(struct store *s, const char *prefix, void (*fn)(const char *key, const char *value, void *user), void *user);
 
 /* Transactions */
 
