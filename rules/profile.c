@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "rules/network.h"
 #include "rules/policy_error.h"
 #include "rules/policy_file.h"
 
@@ -308,6 +309,10 @@ static bool setting_key(struct parser *x, struct profile *p, const char *kind, c
 	if (strcmp(kind, "network") == 0 && strcmp(item->key, "default") == 0 && strcmp(item->value, "allow") != 0 &&
 	    strcmp(item->value, "deny") != 0 && strcmp(item->value, "ask") != 0)
 		return fail(error, x->file, item->line, "default = \"%s\" must be allow, deny or ask", item->value);
+	if (strcmp(kind, "network") == 0 && strcmp(item->key, "default") != 0 && !network_check_entries(item->value, error)) {
+		g_prefix_error(error, "%s:%u: ", x->file->path, item->line);
+		return false;
+	}
 	s.key = g_strdup(item->key);
 	s.value = g_strdup(item->value);
 	g_array_append_val(p->settings, s);
