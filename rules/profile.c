@@ -9,7 +9,10 @@
 
 #define PROFILES_MAX 1000
 
-/* Of the sections whose values others interpret: what may stand in them, and whether more than once. */
+/*
+ * Of the sections whose values others interpret: what may stand in them, and whether more than once. [network]:
+ * rules/network.h; [limits]: tools/run/limit.h; [run]: tools/run/places.h, environment.h; [gate]: gate/gate_config.h.
+ */
 static const struct {
 	const char *section;
 	const char *key;

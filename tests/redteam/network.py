@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from harness.kit import *  # noqa: F403,E402
 from harness.view import case, is_dead  # noqa: E402
-from redteam import attack, nothing_left, once, run, stopped, succeeds, wait_until  # noqa: E402
+from redteam import attack, nothing_left, once, run, stopped, succeeds, wait_until, without  # noqa: E402
 
 # The programs go to the proxy for localhost, too.
 DIRECT = 'export no_proxy= NO_PROXY= npm_config_noproxy=; '
@@ -195,7 +195,7 @@ def test_npm(t):
         check(any('client=npm' in r['detail'] for r in requests(t)), f'npm is known: {requests(t)}')
         policy(t, 'allow = registry.example')
         done = shell(t, install, code=1)
-        check('403' in done.err, f'what npm says: {done.err}')
+        check('403 Refused by sbxfs (no rule of profile cases)' in done.err, f'what npm says: {done.err}')
         check(f'network: refused localhost:{server.port} by no rule of profile cases' in done.err, f'the rule: {done.err}')
         eq({(r['path'], r['verdict'], r['rule'], r['errno']) for r in requests(t)}, {(f'localhost:{server.port}', 'deny', 'no rule of profile cases', 13)}, 'the audit')
     nothing_left(t)
@@ -254,6 +254,17 @@ def test_ways_beside_the_proxy(t):
         stopped(attack(t, *arguments), 'loopback', 'address', 'internet', 'metadata', 'name server 8.8.8.8', 'a name', 'name servers')
         script = 'import socket; s = socket.create_connection(("127.0.0.1", int(__import__("sys").argv[1]))); print("got")'
         succeeds({'loopback': t.program('/usr/bin/python3', '-c', script, str(server.port)).out}, 'loopback')
+
+
+@once
+def test_without_a_namespace(t):
+    """Where the proxy's socket cannot be made in a namespace of the run's own, nothing is run."""
+    yield
+    policy(t, 'allow = a.example')
+    done = run(t, 'touch', t.w('ran'), code=10, env=without(t, '--unshare-net'))
+    check('its way to the network could not be made' in done.err, f'the reason: {done.err}')
+    eq(t.diff('--name-status').out, '', 'it ran in the view')
+    nothing_left(t)
 
 
 @once

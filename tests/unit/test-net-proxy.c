@@ -19,6 +19,7 @@
 
 #include "rules/policy.h"
 #include "tests/unit/hello.h"
+#include "tools/run/net_ask.h"
 #include "tools/run/net_proxy.h"
 
 #define ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
@@ -302,7 +303,7 @@ static void test_refusal_names_all(void **state)
 	g_autofree char *tunnel = talk(w, "CONNECT b.com:8443 HTTP/1.1\r\n\r\n");
 
 	(void)state;
-	check_has(answer, "HTTP/1.1 403 ");
+	check_has(answer, "HTTP/1.1 403 Refused by sbxfs (no rule of profile t)\r\n");
 	check_has(answer, "X-Sbxfs-Refused: b.com:80; rule=\"no rule of profile t\"\r\n");
 	check_has(answer, "adds \"allow = b.com\" to [network t]");
 	check_has(tunnel, "HTTP/1.1 403 ");
@@ -564,6 +565,22 @@ static void test_asking(void **state)
 	}
 }
 
+/* Where nobody can be asked, the answer is no, and the reason is said. */
+static void test_asking_nobody(void **state)
+{
+	struct net_asker *a = net_asker_new("/nonexistent/socket");
+	const struct net_peer peer = { .pid = 1, .program = "x" };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		g_autofree char *by = NULL;
+
+		assert_false(net_asker_ask(a, "a.com:443", "connect", &peer, &by));
+		check_has(by, "nobody can be asked: ");
+	}
+	net_asker_free(a);
+}
+
 /* Hostile input */
 
 static void test_hostile_input(void **state)
@@ -624,7 +641,8 @@ int main(void)
 		cmocka_unit_test(test_plain_request),	  cmocka_unit_test(test_refusal_names_all), cmocka_unit_test(test_no_second_request),
 		cmocka_unit_test(test_addresses),	  cmocka_unit_test(test_next_address),	    cmocka_unit_test(test_audit_comes_first),
 		cmocka_unit_test(test_tls),		  cmocka_unit_test(test_tunnel_to_port_80), cmocka_unit_test(test_socks),
-		cmocka_unit_test(test_asking),		  cmocka_unit_test(test_hostile_input),	    cmocka_unit_test(test_upgrade_without_consent),
+		cmocka_unit_test(test_asking),		  cmocka_unit_test(test_asking_nobody),
+	  cmocka_unit_test(test_hostile_input),	    cmocka_unit_test(test_upgrade_without_consent),
 	};
 
 	return cmocka_run_group_tests_name("net-proxy", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "fs/control.h"
 #include "rules/network.h"
 #include "rules/policy.h"
+#include "snapshot/diff.h"
 #include "tools/exit.h"
 #include "tools/output.h"
 #include "tools/run/net_ask.h"
@@ -195,14 +196,21 @@ static void end_process(struct net *n)
 	n->process = 0;
 }
 
+/* On a terminal, perhaps: quoted like paths. */
 static void say_refused(const struct net *n)
 {
 	GHashTableIter iter;
 	void *subject, *rule;
 
 	g_hash_table_iter_init(&iter, n->shown);
-	while (g_hash_table_iter_next(&iter, &subject, &rule))
-		output_note("network: refused %s by %s", (char *)subject, (char *)rule);
+	while (g_hash_table_iter_next(&iter, &subject, &rule)) {
+		g_autofree char *where = diff_quote_path(subject);
+		g_autofree char *why = diff_quote_path(rule);
+
+		output_note("network: refused %s by %s", where, why);
+	}
+	if (g_hash_table_size(n->shown))
+		output_note("network: to let one through, add \"allow = HOST\" (or HOST:PORT) to [network %s]", network_profile(n->rules));
 }
 
 void net_finish(struct net *n)

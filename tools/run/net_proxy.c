@@ -15,7 +15,7 @@
 #include "tools/run/socks.h"
 
 #define HANDSHAKE_US (30 * G_USEC_PER_SEC)
-#define RULE_MAX 1000 /* bytes of a rule's text in a field */
+#define RULE_MAX 1000 /* bytes of a rule's text in the head of an answer */
 #define FULL_MS 50    /* until we look again whether a connection has ended */
 
 enum { PORT_HTTP = 80, PORT_HTTPS = 443 };
@@ -118,7 +118,7 @@ static char *remedy_for(const struct connection *c, const char *host)
 			       host, bracket ? "]" : "", port, network_profile(c->proxy->rules));
 }
 
-/* A field's value: what is not plain text would end the line, or mean something. */
+/* For a line of the head: what is not plain text would end it, or mean something. */
 static char *plain(const char *text)
 {
 	char *copy = g_strndup(text, RULE_MAX);
@@ -160,12 +160,16 @@ static bool is_socks(const struct connection *c)
 	return g_str_equal(c->protocol, "socks5");
 }
 
+/* Some programs show the words of the status line, and nothing else. */
 static void say_refused(struct connection *c, const char *why)
 {
+	g_autofree char *rule = plain(c->verdict.rule);
+	g_autofree char *status = g_strdup_printf("403 Refused by sbxfs (%s)", rule);
+
 	if (is_socks(c))
 		say_socks(c, SOCKS_REFUSED);
 	else
-		say_http(c, "403 Refused by sbxfs", why);
+		say_http(c, status, why);
 }
 
 static void say_unreachable(struct connection *c, int error)
