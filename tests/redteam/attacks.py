@@ -171,7 +171,9 @@ def socks(port, kind, address, then):
         if reply[1]:
             raise OSError(errno.EACCES if reply[1] == 2 else errno.ECONNREFUSED, '')
         s.sendall(then)
-        answer = s.recv(65536)
+        answer = b''
+        while more := s.recv(65536):
+            answer += more
         if b'MARK' not in answer:
             raise OSError(errno.ECONNREFUSED, '')
         return 'the mark'

@@ -171,11 +171,9 @@ bool net_open(struct net *n, pid_t first, GError **error)
 	if (listener < 0)
 		return false;
 	n->first = first;
-	ok = net_process_serve(n->link, listener);
+	ok = net_process_serve(n->link, listener, error);
 	if (ok)
 		n->thread = g_thread_new("net-link", serve, n);
-	else
-		tool_error_errno(error, -errno, NULL, "the process of the proxy");
 	close(listener);
 	return ok;
 }

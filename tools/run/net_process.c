@@ -58,12 +58,11 @@ static bool drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) == 0;
 }
 
-/* Where root's namespace has no such user, it keeps its number and loses its capabilities. */
+/* Where root's namespace has no such user, or root may not become another, it keeps its number and loses its capabilities. */
 static bool drop_user(void)
 {
-	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0) &&
-	    errno != EINVAL)
-		return false;
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+		g_debug("it stays user 0: %s", g_strerror(errno));
 	return drop_capabilities();
 }
 
@@ -102,6 +101,7 @@ static void G_GNUC_NORETURN work(const struct network *rules, int link, pid_t pa
 		_exit(EXIT_INTERNAL);
 	backend.resolve = resolve;
 	backend.connect = connect_to;
+	fd_message_send(link, "r", 1, -1); /* it is confined */
 	if (fd_message_receive(link, &byte, 1, &listener) != 1 || listener < 0)
 		_exit(EXIT_DONE);
 	net_proxy_run(net_proxy_new(rules, &backend), listener, link);
@@ -130,7 +130,15 @@ bool net_process_start(const struct network *rules, pid_t *ret_pid, int *ret_lin
 	return false;
 }
 
-bool net_process_serve(int link, int listener)
+bool net_process_serve(int link, int listener, GError **error)
 {
-	return fd_message_send(link, "l", 1, listener);
+	int none;
+	char ready;
+
+	if (fd_message_receive(link, &ready, 1, &none) == 1 && fd_message_send(link, "l", 1, listener))
+		return true;
+	tool_error(error, EXIT_PLATFORM, NULL,
+		   "the program was not run, because the process of its proxy could not be confined (capabilities, Landlock, seccomp); with "
+		   "--net off it needs none");
+	return false;
 }

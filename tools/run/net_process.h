@@ -18,5 +18,5 @@ struct network;
 
 /* net_process_start() - @rules are as they are at this moment. @ret_link: see net_link.h. Before this process has threads. */
 bool net_process_start(const struct network *rules, pid_t *ret_pid, int *ret_link, GError **error);
-/* net_process_serve() - hands it the listening socket, which stays the caller's. */
-bool net_process_serve(int link, int listener);
+/* net_process_serve() - waits until it is confined and hands it the listening socket, which stays the caller's. */
+bool net_process_serve(int link, int listener, GError **error);
