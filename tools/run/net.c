@@ -185,6 +185,8 @@ static void end_process(struct net *n)
 
 	if (!n->process)
 		return;
+	if (n->thread && gone.fd >= 0 && poll(&gone, 1, 0) == 1)
+		output_note("network: the proxy ended before the program did, which then had no network");
 	shutdown(n->link, SHUT_WR);
 	if (gone.fd < 0 || poll(&gone, 1, n->thread ? PATIENCE_MS : 0) != 1)
 		kill(n->process, SIGKILL);

@@ -4,8 +4,8 @@
 /*
  * net_ask - a question to a human about a place on the network, by way of the process that serves the view
  *
- * One answer holds for the rest of the run, and who asks the same in the meantime waits for it. Nobody answered: no, and the
- * next request asks again. Where nobody can be asked the answer is no.
+ * Who asks the same in the meantime waits for the same answer; for how long one holds is decided there. Where nobody can be asked,
+ * or nobody answers, it is no.
  */
 
 #include <glib.h>

@@ -2,6 +2,7 @@
 #include "tools/run/net_link.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,7 +39,20 @@ static bool send_variant(int to, GVariant *v, int fd)
 
 /* The proxy's side */
 
-static GVariant *call(const int *link, const char *operation, GVariantDict *arguments)
+/* Until the answer is there, or @link is closed on the other side. */
+static bool wait_for(int answer, int link)
+{
+	struct pollfd fds[] = { { .fd = answer, .events = POLLIN }, { .fd = link, .events = POLLIN } };
+	int n;
+
+	do
+		n = poll(fds, G_N_ELEMENTS(fds), -1);
+	while (n < 0 && errno == EINTR);
+	return n > 0 && fds[0].revents;
+}
+
+/* @patient: also when the proxy is to end, since the answer comes at once. */
+static GVariant *call(const int *link, const char *operation, GVariantDict *arguments, bool patient)
 {
 	g_autofree char *answer = g_malloc(NET_LINK_MESSAGE_MAX);
 	GVariant *message = g_variant_new("(s@a{sv})", operation, g_variant_dict_end(arguments));
@@ -52,7 +66,8 @@ static GVariant *call(const int *link, const char *operation, GVariantDict *argu
 	if (send_variant(*link, message, pair[1])) {
 		close(pair[1]);
 		pair[1] = -1;
-		n = fd_message_receive(pair[0], answer, NET_LINK_MESSAGE_MAX, &fd);
+		if (patient || wait_for(pair[0], *link))
+			n = fd_message_receive(pair[0], answer, NET_LINK_MESSAGE_MAX, &fd);
 	}
 	for (unsigned i = 0; i < 2; i++)
 		if (pair[i] >= 0)
@@ -89,7 +104,7 @@ static void call_who(void *user, unsigned port, struct net_peer *ret)
 	*ret = (struct net_peer){ 0 };
 	g_variant_dict_init(&d, NULL);
 	g_variant_dict_insert(&d, "port", "u", port);
-	answer = call(user, "who", &d);
+	answer = call(user, "who", &d, true);
 	if (answer)
 		read_peer(answer, ret);
 }
@@ -104,7 +119,7 @@ static bool call_ask(void *user, const char *subject, const char *operation, con
 	add_text(&d, "subject", subject);
 	add_text(&d, "operation", operation);
 	add_peer(&d, peer);
-	answer = call(user, "ask", &d);
+	answer = call(user, "ask", &d, false);
 	if (!answer || !g_variant_lookup(answer, "by", "s", ret_by))
 		*ret_by = g_strdup("nobody can be asked");
 	if (answer)
@@ -125,7 +140,7 @@ static bool call_record(void *user, const struct net_record *r)
 	add_text(&d, "detail", r->detail);
 	g_variant_dict_insert(&d, "result", "i", (gint32)r->result);
 	add_peer(&d, &r->peer);
-	answer = call(user, "record", &d);
+	answer = call(user, "record", &d, true);
 	return answer != NULL;
 }
 
