@@ -20,6 +20,7 @@
  *   snapshot-delete {name s}
  *   rollback  {to x (epoch; 0 = the start), paths aay (none or empty = all), scratch b (take back
  *             scratch paths too), name s (of the automatic snapshot)} -> epoch x (of it), names t, nodes t (changed)
+ *   gc        {automatic b, dry-run b} -> snapshots as, versions t, contents t, bytes t: of snapshot/gc.h
  *   record    {records aay}: encodings of snapshot/audit_record.h, of what the kernel's requests don't show (AUDIT_RUN and up)
  *   settle    {epoch x, paths aay}                  -> after a commit: those paths of the workspace are now what the view had at epoch
  *

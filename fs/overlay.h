@@ -152,6 +152,12 @@ int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
 int overlay_pin(struct overlay *o, int64_t *ret_epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
 /*
+ * overlay_gc() - snapshot/gc.h, while the view goes on; @automatic and @dry_run as there. The result is in @ret, for gc_free().
+ * Not beside a commit, an undo or a rollback: their callers see to it.
+ */
+struct gc;
+int overlay_gc(struct overlay *o, bool automatic, bool dry_run, struct gc **ret);
+/*
  * overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. What the rules call
  * scratch stays as it is, and the directories on the way to it, unless @scratch; paths that are named are always rolled back.
  */
