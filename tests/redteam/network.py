@@ -270,6 +270,7 @@ def test_without_a_namespace(t):
 @once
 def test_off(t):
     """Without anything to let through, or with --net off, nobody listens inside."""
+    needs(t, 'curl')
     yield
     script = 'env | grep -i proxy; exec 3<>/dev/tcp/127.0.0.1/3128'
     with serving() as server:
@@ -296,6 +297,7 @@ def test_a_mistake_is_no_run(t):
 @case(mount=False, modes=('fresh',), workspace_changes=True, timeout=240)
 def test_workspace_can_only_close(t):
     t.seed({'.sbxfs.ini': ''})
+    needs(t, 'curl')
     yield
     with serving() as server:
         write(t.w('.sbxfs.ini'), f'[profile w]\n[network w]\nallow = localhost:{server.port}, 127.0.0.1:{server.port}\n')
@@ -321,6 +323,7 @@ def proxy_of(pid):
 @once
 def test_the_process_of_the_proxy(t):
     """It has as little as can be, and ends with the run, however that ends; open connections are in the audit."""
+    needs(t, 'curl')
     yield
     held = threading.Event()
 

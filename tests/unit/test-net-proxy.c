@@ -384,6 +384,9 @@ static void test_next_address(void **state)
 
 	(void)state;
 	assert_string_equal(answer, ANSWER);
+	world_stop(w);
+	check_has(w->records->pdata[0], " address=9.9.9.9,1.1.1.1"); /* all that it may have spoken to */
+	check_has(w->records->pdata[1], " address=1.1.1.1");
 	world_free(w);
 	w = world_new("allow = a.com", "");
 	none = talk(w, "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\n\r\n");
@@ -406,6 +409,7 @@ static void test_audit_comes_first(void **state)
 	w->fail_record = true;
 	answer = talk(w, "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\n\r\n");
 	check_has(answer, "502 ");
+	check_has(answer, "cannot be recorded");
 	world_stop(w);
 	assert_int_equal(w->connected->len, 0);
 	world_free(w);

@@ -29,14 +29,17 @@ static bool from_socket_address(const struct sockaddr *sa, struct address *ret)
 	return true;
 }
 
+void net_dial_init(void)
+{
+	g_setenv("LOCALDOMAIN", "", TRUE);
+}
+
 void net_dial_resolve(const char *name, GArray *ret)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
-	g_autofree char *absolute = g_strconcat(name, ".", NULL);
 	struct addrinfo *all = NULL;
 
-	/* With a dot at its end no search domain is tried, so no other name is asked for; names of one label may be in hosts(5). */
-	if (getaddrinfo(strchr(name, '.') ? absolute : name, NULL, &hints, &all) != 0)
+	if (getaddrinfo(name, NULL, &hints, &all) != 0)
 		return;
 	for (struct addrinfo *i = all; i && ret->len < NET_DIAL_ADDRESSES; i = i->ai_next) {
 		struct address a;

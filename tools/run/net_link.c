@@ -189,6 +189,16 @@ static void answer_record(const struct net_link_handlers *h, GVariant *arguments
 		send_variant(to, g_variant_new("a{sv}", NULL), -1);
 }
 
+/* Closed without an answer is a no. */
+static void question_free(struct question *q)
+{
+	close(q->answer_to);
+	q->handlers->drop(q->user);
+	g_free(q->subject);
+	g_free(q->operation);
+	g_free(q);
+}
+
 static void *put_question(void *data)
 {
 	struct question *q = data;
@@ -200,11 +210,7 @@ static void *put_question(void *data)
 	g_variant_dict_insert(&d, "allowed", "b", (gboolean)allowed);
 	add_text(&d, "by", by);
 	send_variant(q->answer_to, g_variant_dict_end(&d), -1);
-	close(q->answer_to);
-	q->handlers->drop(q->user);
-	g_free(q->subject);
-	g_free(q->operation);
-	g_free(q);
+	question_free(q);
 	return NULL;
 }
 
@@ -212,7 +218,7 @@ static void *put_question(void *data)
 static void answer_ask(const struct net_link_handlers *h, GVariant *arguments, int to)
 {
 	struct question *q = g_new0(struct question, 1);
-	GThread *thread;
+	g_autoptr(GThread) thread = NULL;
 
 	q->handlers = h;
 	q->user = h->hold(h->user);
@@ -222,8 +228,9 @@ static void answer_ask(const struct net_link_handlers *h, GVariant *arguments, i
 	if (!g_variant_lookup(arguments, "operation", "s", &q->operation))
 		q->operation = g_strdup("?");
 	read_peer(arguments, &q->peer);
-	thread = g_thread_new("net-ask", put_question, q);
-	g_thread_unref(thread);
+	thread = g_thread_try_new("net-ask", put_question, q, NULL);
+	if (!thread)
+		question_free(q);
 }
 
 /* Takes @to. */

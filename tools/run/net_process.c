@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -36,6 +37,8 @@ static void leave_caller(int link)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setsid();
+	for (char **variable = environ; *variable; variable++)
+		explicit_bzero(*variable, strlen(*variable));
 	clearenv();
 	if (chdir("/") < 0 || null < 0)
 		_exit(EXIT_INTERNAL);
@@ -97,6 +100,7 @@ static void G_GNUC_NORETURN work(const struct network *rules, int link, pid_t pa
 	prctl(PR_SET_NAME, "sbxfs-net");
 	signal(SIGPIPE, SIG_IGN);
 	leave_caller(link);
+	net_dial_init();
 	if (!harden(parent))
 		_exit(EXIT_INTERNAL);
 	backend.resolve = resolve;

@@ -33,6 +33,7 @@ struct connection {
 	char *fault; /* in place of a rule */
 	char *remedy;
 	struct address address; /* where it went, or may not go */
+	char *candidates;	/* all that may be tried */
 	bool has_address, encrypted;
 	int64_t started;
 	uint64_t up, down;
@@ -67,7 +68,7 @@ static void add_detail(GString *detail, const struct connection *c)
 
 	g_string_append_printf(detail, "protocol=%s", c->protocol);
 	if (c->has_address)
-		g_string_append_printf(detail, " address=%s", address_text(&c->address, text));
+		g_string_append_printf(detail, " address=%s", c->candidates ? c->candidates : address_text(&c->address, text));
 	if (kind)
 		g_string_append_printf(detail, " client=%s", kind);
 	if (c->encrypted)
@@ -174,8 +175,9 @@ static void say_refused(struct connection *c, const char *why)
 
 static void say_unreachable(struct connection *c, int error)
 {
-	g_autofree char *why = error == ENOENT ? g_strdup("the name has no address") :
-						 g_strdup_printf("allowed, but not reached: %s", g_strerror(error));
+	g_autofree char *why = error == ENOENT	  ? g_strdup("the name has no address") :
+			       error == ECANCELED ? g_strdup("what cannot be recorded in the audit is not done") :
+						    g_strdup_printf("allowed, but not reached: %s", g_strerror(error));
 
 	if (is_socks(c))
 		say_socks(c, error == ENOENT ? SOCKS_UNREACHABLE : SOCKS_NO_CONNECTION);
@@ -304,17 +306,35 @@ static void take_server(struct connection *c, int fd)
 	g_mutex_unlock(&p->lock);
 }
 
-/* It is in the audit before the first byte leaves. */
+/* With all addresses that may be tried. */
+static bool record_request(struct connection *c, GArray *all)
+{
+	GString *list = g_string_new(NULL);
+	bool ok;
+
+	for (unsigned i = 0; i < all->len; i++) {
+		char text[ADDRESS_TEXT_SIZE];
+
+		g_string_append_printf(list, "%s%s", i ? "," : "", address_text(&g_array_index(all, struct address, i), text));
+	}
+	c->candidates = list->str;
+	c->has_address = true;
+	ok = record(c, "request", 0, NULL);
+	c->candidates = NULL;
+	g_string_free(list, TRUE);
+	return ok;
+}
+
+/* It is in the audit before the first byte leaves: -ECANCELED when it cannot be. */
 static int connect_to(struct connection *c, GArray *all)
 {
 	const struct net_backend *b = c->proxy->backend;
 	int r = -EHOSTUNREACH;
 
+	if (!record_request(c, all))
+		return -ECANCELED;
 	for (unsigned i = 0; i < all->len && r < 0; i++) {
 		c->address = g_array_index(all, struct address, i);
-		c->has_address = true;
-		if (i == 0 && !record(c, "request", 0, NULL))
-			return -EIO;
 		r = b->connect(b->user, &c->address, c->target.port);
 	}
 	if (r >= 0)
