@@ -41,8 +41,8 @@ bool address_range_has(const struct address_range *r, const struct address *a);
 
 /* Where no ordinary server on the internet is: the machine itself, its neighbours, what routers and clouds keep for themselves. */
 struct address_kind {
-	const char *name;  /* "loopback" */
-	bool never;	   /* no rule can open it */
+	const char *name; /* "loopback" */
+	bool never;	  /* no rule can open it */
 	struct address_range range;
 };
 

@@ -13,7 +13,7 @@ struct rule {
 };
 
 struct layer {
-	GArray *rules;		       /* struct rule, in order */
+	GArray *rules;			  /* struct rule, in order */
 	struct network_verdict otherwise; /* where none matches */
 };
 
@@ -27,16 +27,53 @@ static const struct {
 	unsigned port;
 	const char *kind;
 } port_kinds[] = {
-	{ 25, "SMTP" },		  { 465, "SMTP" },	    { 587, "SMTP" },	     { 111, "portmapper" },   { 135, "RPC" },
-	{ 137, "NetBIOS" },	  { 139, "NetBIOS" },	    { 389, "LDAP" },	     { 445, "SMB" },	      { 636, "LDAP" },
-	{ 873, "rsync" },	  { 1433, "SQL Server" },   { 1521, "Oracle" },	     { 2049, "NFS" },	      { 2181, "ZooKeeper" },
-	{ 2375, "Docker" },	  { 2376, "Docker" },	    { 2379, "etcd" },	     { 2380, "etcd" },	      { 3306, "MySQL" },
-	{ 3389, "remote desktop" }, { 4001, "etcd" },	    { 4194, "cAdvisor" },    { 5432, "PostgreSQL" },  { 5433, "PostgreSQL" },
-	{ 5672, "AMQP" },	  { 5984, "CouchDB" },	    { 6379, "Redis" },	     { 6380, "Redis" },	      { 6443, "Kubernetes" },
-	{ 6666, "Kubernetes" },	  { 8086, "InfluxDB" },	    { 8200, "Vault" },	     { 8500, "Consul" },      { 9042, "Cassandra" },
-	{ 9092, "Kafka" },	  { 9160, "Cassandra" },    { 9200, "Elasticsearch" }, { 9300, "Elasticsearch" },
-	{ 10250, "kubelet" },	  { 10255, "kubelet" },	    { 10256, "kube-proxy" }, { 11211, "memcached" },
-	{ 27017, "MongoDB" },	  { 27018, "MongoDB" },	    { 27019, "MongoDB" },    { 50000, "DB2" },
+	{ 25, "SMTP" },
+	{ 465, "SMTP" },
+	{ 587, "SMTP" },
+	{ 111, "portmapper" },
+	{ 135, "RPC" },
+	{ 137, "NetBIOS" },
+	{ 139, "NetBIOS" },
+	{ 389, "LDAP" },
+	{ 445, "SMB" },
+	{ 636, "LDAP" },
+	{ 873, "rsync" },
+	{ 1433, "SQL Server" },
+	{ 1521, "Oracle" },
+	{ 2049, "NFS" },
+	{ 2181, "ZooKeeper" },
+	{ 2375, "Docker" },
+	{ 2376, "Docker" },
+	{ 2379, "etcd" },
+	{ 2380, "etcd" },
+	{ 3306, "MySQL" },
+	{ 3389, "remote desktop" },
+	{ 4001, "etcd" },
+	{ 4194, "cAdvisor" },
+	{ 5432, "PostgreSQL" },
+	{ 5433, "PostgreSQL" },
+	{ 5672, "AMQP" },
+	{ 5984, "CouchDB" },
+	{ 6379, "Redis" },
+	{ 6380, "Redis" },
+	{ 6443, "Kubernetes" },
+	{ 6666, "Kubernetes" },
+	{ 8086, "InfluxDB" },
+	{ 8200, "Vault" },
+	{ 8500, "Consul" },
+	{ 9042, "Cassandra" },
+	{ 9092, "Kafka" },
+	{ 9160, "Cassandra" },
+	{ 9200, "Elasticsearch" },
+	{ 9300, "Elasticsearch" },
+	{ 10250, "kubelet" },
+	{ 10255, "kubelet" },
+	{ 10256, "kube-proxy" },
+	{ 11211, "memcached" },
+	{ 27017, "MongoDB" },
+	{ 27018, "MongoDB" },
+	{ 27019, "MongoDB" },
+	{ 50000, "DB2" },
 };
 
 static const char *const action_names[] = { "allow", "ask", "deny" };

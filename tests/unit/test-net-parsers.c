@@ -32,7 +32,8 @@ static void test_hello_names(void **state)
 			g_autofree uint8_t *part = g_memdup2(hello->data, n);
 			enum client_hello_state got = client_hello_parse(part, n, &h);
 
-			assert_int_equal(got, flags & HELLO_TWO_RECORDS && got != CLIENT_HELLO_MORE ? CLIENT_HELLO_BAD : CLIENT_HELLO_MORE);
+			assert_int_equal(got, flags & HELLO_TWO_RECORDS && got != CLIENT_HELLO_MORE ? CLIENT_HELLO_BAD
+												    : CLIENT_HELLO_MORE);
 		}
 		if (client_hello_parse(hello->data, hello->len, &h) != wanted)
 			fail_msg("flags %#x", flags);
@@ -68,9 +69,15 @@ static void test_hello_other(void **state)
 		const char *bytes;
 		size_t size;
 	} bad[] = {
-		{ "GET / HTTP/1.1\r\n", 16 },	       { "SSH-2.0-x\r\n", 11 }, { "\x16\x02\x00\x00\x04\x01\x00\x00\x00", 9 },
-		{ "\x16\x03\x01\x00\x00", 5 },	       { "\x16\x03\x01\x00\x03\x01\x00\x00", 8 }, { "\x16\x03\x01\xff\xff", 5 },
-		{ "\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9 }, { "\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9 }, { "\x80\x2e\x01\x03\x01", 5 },
+		{ "GET / HTTP/1.1\r\n", 16 },
+		{ "SSH-2.0-x\r\n", 11 },
+		{ "\x16\x02\x00\x00\x04\x01\x00\x00\x00", 9 },
+		{ "\x16\x03\x01\x00\x00", 5 },
+		{ "\x16\x03\x01\x00\x03\x01\x00\x00", 8 },
+		{ "\x16\x03\x01\xff\xff", 5 },
+		{ "\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9 },
+		{ "\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9 },
+		{ "\x80\x2e\x01\x03\x01", 5 },
 	};
 	struct client_hello h;
 
@@ -91,19 +98,25 @@ static void test_requests(void **state)
 		const char *target; /* with a good one */
 		const char *head;
 	} cases[] = {
-		{ "GET http://a.com/x?y HTTP/1.1\r\nHost: a.com\r\n\r\n", NULL, "a.com:80", "GET /x?y HTTP/1.1\r\nHost: a.com\r\nConnection: close\r\n\r\n" },
-		{ "GET HTTP://A.COM:80 HTTP/1.1\r\nHost: a.com\r\n\r\n", NULL, "a.com:80", "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: close\r\n\r\n" },
-		{ "GET http://a.com:8080?q HTTP/1.1\r\nhost:A.com:8080\r\n\r\n", NULL, "a.com:8080", "GET /?q HTTP/1.1\r\nHost: a.com:8080\r\nConnection: close\r\n\r\n" },
-		{ "GET http://a.com/ HTTP/1.0\r\n\r\n", NULL, "a.com:80", "GET / HTTP/1.0\r\nHost: a.com\r\nConnection: close\r\n\r\n" },
-		{ "GET http://[::1]:81/ HTTP/1.1\r\nHost: [::1]:81\r\n\r\n", NULL, "[::1]:81", "GET / HTTP/1.1\r\nHost: [::1]:81\r\nConnection: close\r\n\r\n" },
+		{ "GET http://a.com/x?y HTTP/1.1\r\nHost: a.com\r\n\r\n", NULL, "a.com:80",
+		  "GET /x?y HTTP/1.1\r\nHost: a.com\r\nConnection: close\r\n\r\n" },
+		{ "GET HTTP://A.COM:80 HTTP/1.1\r\nHost: a.com\r\n\r\n", NULL, "a.com:80",
+		  "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: close\r\n\r\n" },
+		{ "GET http://a.com:8080?q HTTP/1.1\r\nhost:A.com:8080\r\n\r\n", NULL, "a.com:8080",
+		  "GET /?q HTTP/1.1\r\nHost: a.com:8080\r\nConnection: close\r\n\r\n" },
+		{ "GET http://a.com/ HTTP/1.0\r\n\r\n", NULL, "a.com:80",
+		  "GET / HTTP/1.0\r\nHost: a.com\r\nConnection: close\r\n\r\n" },
+		{ "GET http://[::1]:81/ HTTP/1.1\r\nHost: [::1]:81\r\n\r\n", NULL, "[::1]:81",
+		  "GET / HTTP/1.1\r\nHost: [::1]:81\r\nConnection: close\r\n\r\n" },
 		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: 5\r\nX: y\r\n\r\n", NULL, "a.com:80",
 		  "POST / HTTP/1.1\r\nHost: a.com\r\nX: y\r\nContent-Length: 5\r\nConnection: close\r\n\r\n" },
 		/* for one hop */
-		{ "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\nConnection: keep-alive, X-Gone\r\nX-Gone: 1\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\n"
+		{ "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\nConnection: keep-alive, X-Gone\r\nX-Gone: 1\r\nKeep-Alive: "
+		  "5\r\nProxy-Connection: x\r\n"
 		  "Proxy-Authorization: secret\r\nTE: trailers\r\nX-Stays: 2\r\n\r\n",
 		  NULL, "a.com:80", "GET / HTTP/1.1\r\nHost: a.com\r\nX-Stays: 2\r\nConnection: close\r\n\r\n" },
-		{ "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", NULL, "a.com:80",
-		  "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" },
+		{ "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", NULL,
+		  "a.com:80", "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" },
 		{ "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", NULL, "a.com:80",
 		  "GET / HTTP/1.1\r\nHost: a.com\r\nConnection: close\r\n\r\n" },
 		{ "CONNECT a.com:443 HTTP/1.1\r\nHost: whatever\r\n\r\n", NULL, "a.com:443", NULL },
@@ -132,13 +145,19 @@ static void test_requests(void **state)
 		{ "GET ftp://a.com/ HTTP/1.1\r\nHost: a.com\r\n\r\n", "this is a proxy", NULL, NULL },
 		{ "GET / HTTP/1.1\r\nHost: a.com\r\n\r\n", "this is a proxy", NULL, NULL },
 		/* smuggling */
-		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "said twice", NULL, NULL },
-		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", "said twice", NULL, NULL },
+		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+		  "said twice", NULL, NULL },
+		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", "said twice",
+		  NULL, NULL },
 		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: +5\r\n\r\n", "no number", NULL, NULL },
 		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: 5, 5\r\n\r\n", "no number", NULL, NULL },
-		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "only transfer encoding", NULL, NULL },
-		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nTransfer-Encoding: \x0b""chunked\r\n\r\n", "control", NULL, NULL },
-		{ "POST http://a.com/ HTTP/1.0\r\nHost: a.com\r\nTransfer-Encoding: chunked\r\n\r\n", "only transfer encoding", NULL, NULL },
+		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+		  "only transfer encoding", NULL, NULL },
+		{ "POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nTransfer-Encoding: \x0b"
+		  "chunked\r\n\r\n",
+		  "control", NULL, NULL },
+		{ "POST http://a.com/ HTTP/1.0\r\nHost: a.com\r\nTransfer-Encoding: chunked\r\n\r\n", "only transfer encoding",
+		  NULL, NULL },
 		{ "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\nX: y\nHost: b.com\r\n\r\n", "control", NULL, NULL },
 		{ "GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\nX: y\rHost: b.com\r\n\r\n", "control", NULL, NULL },
 		{ "GET http://a.com/ HTTP/1.1\nHost: a.com\r\n\r\n", "control", NULL, NULL },
@@ -243,7 +262,8 @@ static void test_bodies(void **state)
 		bool bad = false, bad_byte = false;
 		size_t n = http_body_take(&whole, data, size, &bad);
 
-		if (bad != (cases[i].taken < 0) || (!bad && (n != (size_t)cases[i].taken || http_body_is_done(&whole) != cases[i].done)))
+		if (bad != (cases[i].taken < 0) ||
+		    (!bad && (n != (size_t)cases[i].taken || http_body_is_done(&whole) != cases[i].done)))
 			fail_msg("%s: %zu, %s", cases[i].data, n, bad ? "bad" : "good");
 		/* in pieces the same */
 		for (size_t at = 0; at < size && !bad_byte; at++) {
@@ -268,16 +288,30 @@ static void test_socks(void **state)
 		const char *target;
 		enum socks_reply reply;
 	} cases[] = {
-		{ "\x05\x01\x00\x03\x05" "a.com\x01\xbb", 12, SOCKS_READY, "a.com:443", 0 },
+		{ "\x05\x01\x00\x03\x05"
+		  "a.com\x01\xbb",
+		  12, SOCKS_READY, "a.com:443", 0 },
 		{ "\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50", 10, SOCKS_READY, "127.0.0.1:80", 0 },
 		{ "\x05\x01\x00\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x00\x50", 22, SOCKS_READY, "[::1]:80", 0 },
 		{ "\x05\x01\x00\x04\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\x01\x00\x50", 22, SOCKS_READY, "127.0.0.1:80", 0 },
-		{ "\x05\x01\x00\x03\x09" "127.0.0.1\x01\xbb", 16, SOCKS_READY, "127.0.0.1:443", 0 },
-		{ "\x05\x02\x00\x03\x05" "a.com\x01\xbb", 12, SOCKS_BAD, NULL, SOCKS_NO_COMMAND },
-		{ "\x05\x03\x00\x03\x05" "a.com\x01\xbb", 12, SOCKS_BAD, NULL, SOCKS_NO_COMMAND },
-		{ "\x05\x01\x00\x02\x05" "a.com\x01\xbb", 12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
-		{ "\x05\x01\x00\x03\x05" "a\0com\x01\xbb", 12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
-		{ "\x05\x01\x00\x03\x05" "a.com\x00\x00", 12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
+		{ "\x05\x01\x00\x03\x09"
+		  "127.0.0.1\x01\xbb",
+		  16, SOCKS_READY, "127.0.0.1:443", 0 },
+		{ "\x05\x02\x00\x03\x05"
+		  "a.com\x01\xbb",
+		  12, SOCKS_BAD, NULL, SOCKS_NO_COMMAND },
+		{ "\x05\x03\x00\x03\x05"
+		  "a.com\x01\xbb",
+		  12, SOCKS_BAD, NULL, SOCKS_NO_COMMAND },
+		{ "\x05\x01\x00\x02\x05"
+		  "a.com\x01\xbb",
+		  12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
+		{ "\x05\x01\x00\x03\x05"
+		  "a\0com\x01\xbb",
+		  12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
+		{ "\x05\x01\x00\x03\x05"
+		  "a.com\x00\x00",
+		  12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
 		{ "\x05\x01\x00\x03\x00\x01\xbb", 7, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
 		{ "\x04\x01\x00\x50\x7f\x00\x00\x01\x00", 9, SOCKS_BAD, NULL, SOCKS_NO_COMMAND },
 	};
@@ -289,7 +323,8 @@ static void test_socks(void **state)
 		enum socks_reply reply;
 		enum socks_state got = socks_request((const uint8_t *)cases[i].bytes, cases[i].size, &used, &t, &reply);
 
-		if (got != cases[i].state || g_strcmp0(t.text, cases[i].target) != 0 || (got == SOCKS_BAD && reply != cases[i].reply))
+		if (got != cases[i].state || g_strcmp0(t.text, cases[i].target) != 0 ||
+		    (got == SOCKS_BAD && reply != cases[i].reply))
 			fail_msg("%zu: state %d, %s, reply %d", i, got, t.text, reply);
 		if (got == SOCKS_READY)
 			assert_int_equal(used, cases[i].size);
@@ -305,9 +340,14 @@ static void test_socks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hello_names), cmocka_unit_test(test_hello_bytes), cmocka_unit_test(test_hello_other),
-		cmocka_unit_test(test_requests), cmocka_unit_test(test_requests_in_tunnels), cmocka_unit_test(test_many_fields),
-		cmocka_unit_test(test_bodies), cmocka_unit_test(test_socks),
+		cmocka_unit_test(test_hello_names),
+		cmocka_unit_test(test_hello_bytes),
+		cmocka_unit_test(test_hello_other),
+		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_requests_in_tunnels),
+		cmocka_unit_test(test_many_fields),
+		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_socks),
 	};
 
 	return cmocka_run_group_tests_name("net-parsers", tests, NULL, NULL);

@@ -139,7 +139,8 @@ static void test_messages(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_files), cmocka_unit_test(test_calls), cmocka_unit_test(test_messages) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_files), cmocka_unit_test(test_calls),
+					    cmocka_unit_test(test_messages) };
 
 	return cmocka_run_group_tests_name("net-process", tests, NULL, NULL);
 }

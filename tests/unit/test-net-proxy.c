@@ -31,9 +31,9 @@ struct world {
 	GThread *thread;
 	int listener, stop[2];
 	unsigned port;
-	GMutex lock; /* protects what follows */
+	GMutex lock;					   /* protects what follows */
 	GPtrArray *resolved, *connected, *asked, *records; /* text */
-	unsigned answer; /* which of @addresses the resolver gives next */
+	unsigned answer;				   /* which of @addresses the resolver gives next */
 	const char *addresses[4];
 	bool allow, fail_record;
 	GString *received; /* by the server */
@@ -102,8 +102,9 @@ static bool record(void *user, const struct net_record *r)
 {
 	struct world *w = user;
 
-	note(w, w->records, g_strdup_printf("%s %s %s %d by %s (%s)", r->operation, r->subject, r->verdict, r->result, r->rule ? r->rule : "-",
-					    r->detail));
+	note(w, w->records,
+	     g_strdup_printf("%s %s %s %d by %s (%s)", r->operation, r->subject, r->verdict, r->result, r->rule ? r->rule : "-",
+			     r->detail));
 	return !w->fail_record;
 }
 
@@ -221,7 +222,9 @@ static void world_free(struct world *w)
 
 static int dial(const struct world *w)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)w->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)w->port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	assert_int_equal(connect(fd, (void *)&a, sizeof(a)), 0);
@@ -282,7 +285,8 @@ static void check_has(const char *text, const char *part)
 static void test_plain_request(void **state)
 {
 	struct world *w = world_new("allow = a.com", "1.1.1.1");
-	g_autofree char *answer = talk(w, "POST http://a.com/x HTTP/1.1\r\nHost: a.com\r\nUser-Agent: npm/9\r\nContent-Length: 3\r\n\r\nabc");
+	g_autofree char *answer =
+		talk(w, "POST http://a.com/x HTTP/1.1\r\nHost: a.com\r\nUser-Agent: npm/9\r\nContent-Length: 3\r\n\r\nabc");
 
 	(void)state;
 	assert_string_equal(answer, ANSWER);
@@ -290,7 +294,8 @@ static void test_plain_request(void **state)
 	check_has(w->received->str, "POST /x HTTP/1.1\r\nHost: a.com\r\n");
 	check_has(w->received->str, "Connection: close\r\n\r\nabc");
 	assert_string_equal(last(w->connected), "1.1.1.1 80");
-	check_has(w->records->pdata[0], "request a.com:80 allow 0 by t.ini:3: allow = a.com (protocol=http address=1.1.1.1 client=npm");
+	check_has(w->records->pdata[0],
+		  "request a.com:80 allow 0 by t.ini:3: allow = a.com (protocol=http address=1.1.1.1 client=npm");
 	check_has(w->records->pdata[1], "request-end a.com:80 allow 0");
 	check_has(w->records->pdata[1], " down=59 ");
 	world_free(w);
@@ -321,7 +326,8 @@ static void test_no_second_request(void **state)
 {
 	static const char *const requests[] = {
 		"GET http://a.com/1 HTTP/1.1\r\nHost: a.com\r\n\r\nGET /2 HTTP/1.1\r\nHost: evil.com\r\n\r\n",
-		"POST http://a.com/1 HTTP/1.1\r\nHost: a.com\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /2 HTTP/1.1\r\nHost: evil.com\r\n\r\n",
+		"POST http://a.com/1 HTTP/1.1\r\nHost: a.com\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /2 "
+		"HTTP/1.1\r\nHost: evil.com\r\n\r\n",
 	};
 
 	(void)state;
@@ -516,8 +522,12 @@ static void test_socks(void **state)
 		{ "\5\1\0\3\5a.com\x08\xae", 12, 0, "1.1.1.1 2222" },
 		{ "\5\1\0\3\5b.com\x08\xae", 12, 2, NULL },
 		{ "\5\1\0\1\x7f\0\0\1\x08\xae", 10, 2, NULL },
-		{ "\5\1\0\3\x09""127.0.0.1\x08\xae", 16, 2, NULL },
-		{ "\5\1\0\3\x0a""2130706433\x08\xae", 17, 2, NULL },
+		{ "\5\1\0\3\x09"
+		  "127.0.0.1\x08\xae",
+		  16, 2, NULL },
+		{ "\5\1\0\3\x0a"
+		  "2130706433\x08\xae",
+		  17, 2, NULL },
 		{ "\5\2\0\3\5a.com\x08\xae", 12, 2, NULL },
 	};
 
@@ -564,7 +574,8 @@ static void test_asking(void **state)
 		assert_string_equal(w->asked->pdata[1], "http 10.0.0.1:80");
 		assert_int_equal(w->resolved->len, allow); /* not before somebody said yes */
 		assert_int_equal(w->connected->len, allow ? 2 : 0);
-		check_has(w->records->pdata[0], allow ? "ask 0 by t.ini:3: ask = a.com (allowed by me)" : "deny 13 by t.ini:3: ask = a.com (denied by me)");
+		check_has(w->records->pdata[0], allow ? "ask 0 by t.ini:3: ask = a.com (allowed by me)"
+						      : "deny 13 by t.ini:3: ask = a.com (denied by me)");
 		world_free(w);
 	}
 }
@@ -590,11 +601,16 @@ static void test_asking_nobody(void **state)
 static void test_hostile_input(void **state)
 {
 	static const char *const requests[] = {
-		"GET http://user@a.com/ HTTP/1.1\r\nHost: a.com\r\n\r\n",	 "GET http://0x7f000001/ HTTP/1.1\r\nHost: 0x7f000001\r\n\r\n",
-		"GET http://127.1/ HTTP/1.1\r\nHost: 127.1\r\n\r\n",		 "CONNECT a.com:22 HTTP/1.1\r\n\r\n",
-		"CONNECT [::ffff:127.0.0.1]:443 HTTP/1.1\r\n\r\n",		 "CONNECT 127.0.0.1:3128 HTTP/1.1\r\n\r\n",
-		"CONNECT localhost:443 HTTP/1.1\r\n\r\n",			 "\4\1\0\x50\x7f\0\0\1",
-		"GET http://a.com/ HTTP/1.1\r\nHost: evil.com\r\n\r\n",		 "\x16\x03\x01\x02\r\n\r\n",
+		"GET http://user@a.com/ HTTP/1.1\r\nHost: a.com\r\n\r\n",
+		"GET http://0x7f000001/ HTTP/1.1\r\nHost: 0x7f000001\r\n\r\n",
+		"GET http://127.1/ HTTP/1.1\r\nHost: 127.1\r\n\r\n",
+		"CONNECT a.com:22 HTTP/1.1\r\n\r\n",
+		"CONNECT [::ffff:127.0.0.1]:443 HTTP/1.1\r\n\r\n",
+		"CONNECT 127.0.0.1:3128 HTTP/1.1\r\n\r\n",
+		"CONNECT localhost:443 HTTP/1.1\r\n\r\n",
+		"\4\1\0\x50\x7f\0\0\1",
+		"GET http://a.com/ HTTP/1.1\r\nHost: evil.com\r\n\r\n",
+		"\x16\x03\x01\x02\r\n\r\n",
 		"POST http://a.com/ HTTP/1.1\r\nHost: a.com\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
 	};
 	struct world *w = world_new("allow = a.com", "1.1.1.1");
@@ -644,11 +660,19 @@ static void test_upgrade_without_consent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain_request),	  cmocka_unit_test(test_refusal_names_all), cmocka_unit_test(test_no_second_request),
-		cmocka_unit_test(test_addresses),	  cmocka_unit_test(test_next_address),	    cmocka_unit_test(test_audit_comes_first),
-		cmocka_unit_test(test_tls),		  cmocka_unit_test(test_tunnel_to_port_80), cmocka_unit_test(test_socks),
-		cmocka_unit_test(test_asking),		  cmocka_unit_test(test_asking_nobody),
-	  cmocka_unit_test(test_hostile_input),	    cmocka_unit_test(test_upgrade_without_consent),
+		cmocka_unit_test(test_plain_request),
+		cmocka_unit_test(test_refusal_names_all),
+		cmocka_unit_test(test_no_second_request),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_next_address),
+		cmocka_unit_test(test_audit_comes_first),
+		cmocka_unit_test(test_tls),
+		cmocka_unit_test(test_tunnel_to_port_80),
+		cmocka_unit_test(test_socks),
+		cmocka_unit_test(test_asking),
+		cmocka_unit_test(test_asking_nobody),
+		cmocka_unit_test(test_hostile_input),
+		cmocka_unit_test(test_upgrade_without_consent),
 	};
 
 	return cmocka_run_group_tests_name("net-proxy", tests, NULL, NULL);

@@ -133,9 +133,15 @@ static void test_host_names(void **state)
 	} cases[] = {
 		{ "example.com", "example.com" },
 		{ "EXAMPLE.Com.", "example.com" },
-		{ "b\xc3\xbc" "cher.example", "xn--bcher-kva.example" },
-		{ "B\xc3\x9c" "CHER.example", "xn--bcher-kva.example" },
-		{ "example\xe3\x80\x82" "com", "example.com" },
+		{ "b\xc3\xbc"
+		  "cher.example",
+		  "xn--bcher-kva.example" },
+		{ "B\xc3\x9c"
+		  "CHER.example",
+		  "xn--bcher-kva.example" },
+		{ "example\xe3\x80\x82"
+		  "com",
+		  "example.com" },
 		{ "\xe2\x93\x94xample.com", "example.com" },
 		{ "_acme.example.com", "_acme.example.com" },
 		{ "localhost", "localhost" },
@@ -233,7 +239,9 @@ static void test_verdicts(void **state)
 		{ "allow = a.com:*", "a.com", 5432, NETWORK_DENY, "no rule" },
 		{ "allow = a.com:*", "a.com", 6443, NETWORK_DENY, "no rule" },
 		{ "allow = a.com:5432", "a.com", 5432, NETWORK_ALLOW, "a.com:5432" },
-		{ "allow = b\xc3\xbc" "cher.example", "xn--bcher-kva.example", 443, NETWORK_ALLOW, "allow" },
+		{ "allow = b\xc3\xbc"
+		  "cher.example",
+		  "xn--bcher-kva.example", 443, NETWORK_ALLOW, "allow" },
 		/* the last that matches */
 		{ "allow = *.a.com\ndeny = x.a.com", "x.a.com", 443, NETWORK_DENY, "t.ini:4: deny = x.a.com" },
 		{ "deny = *.a.com\nallow = x.a.com", "x.a.com", 443, NETWORK_ALLOW, "allow = x.a.com" },
@@ -280,8 +288,8 @@ static void test_verdicts(void **state)
 		struct network_verdict v = ask(n, cases[i].host, cases[i].port);
 
 		if (v.action != cases[i].action || !strstr(v.rule, cases[i].rule))
-			fail_msg("\"%s\", %s:%u: %s by %s", cases[i].policy, cases[i].host, cases[i].port, network_action_name(v.action),
-				 v.rule);
+			fail_msg("\"%s\", %s:%u: %s by %s", cases[i].policy, cases[i].host, cases[i].port,
+				 network_action_name(v.action), v.rule);
 		network_free(n);
 	}
 }
@@ -365,16 +373,23 @@ static void test_layers(void **state)
 		enum network_action action;
 		const char *rule;
 	} cases[] = {
-		{ "both.com", NETWORK_ALLOW, "m.ini" },	    { "managed-only.com", NETWORK_DENY, "no rule of profile u" },
-		{ "user-only.com", NETWORK_DENY, "m.ini:3: default" }, { "closed.both.com", NETWORK_DENY, ".sbxfs.ini:3: deny" },
-		{ "asked.both.com", NETWORK_ASK, ".sbxfs.ini:4: ask" }, { "workspace-only.com", NETWORK_DENY, "" },
-		{ "10.0.0.1", NETWORK_DENY, "built in" },	    { "10.0.0.2", NETWORK_DENY, "m.ini" },
+		{ "both.com", NETWORK_ALLOW, "m.ini" },
+		{ "managed-only.com", NETWORK_DENY, "no rule of profile u" },
+		{ "user-only.com", NETWORK_DENY, "m.ini:3: default" },
+		{ "closed.both.com", NETWORK_DENY, ".sbxfs.ini:3: deny" },
+		{ "asked.both.com", NETWORK_ASK, ".sbxfs.ini:4: ask" },
+		{ "workspace-only.com", NETWORK_DENY, "" },
+		{ "10.0.0.1", NETWORK_DENY, "built in" },
+		{ "10.0.0.2", NETWORK_DENY, "m.ini" },
 	};
 
 	(void)state;
-	put(dir, "managed/m.ini", "[profile m]\n[network m]\ndefault = deny\nallow = both.com, *.both.com, managed-only.com, 10.0.0.1\n");
+	put(dir, "managed/m.ini",
+	    "[profile m]\n[network m]\ndefault = deny\nallow = both.com, *.both.com, managed-only.com, 10.0.0.1\n");
 	put(dir, "user.ini", "[profile u]\n[network u]\nallow = both.com, *.both.com, user-only.com, 10.0.0.2\n");
-	put(dir, "w/.sbxfs.ini", "[profile w]\n[network w]\ndeny = closed.both.com\nask = asked.both.com\nallow = workspace-only.com\nallow = 10.0.0.1\n");
+	put(dir, "w/.sbxfs.ini",
+	    "[profile w]\n[network w]\ndeny = closed.both.com\nask = asked.both.com\nallow = workspace-only.com\nallow = "
+	    "10.0.0.1\n");
 	p = policy_load(&sources, &error);
 	if (!p)
 		fail_msg("%s", error->message);
@@ -395,8 +410,8 @@ static void test_lets_through(void **state)
 	static const struct {
 		const char *policy;
 		bool open;
-	} cases[] = { { "", false },	       { "default = deny", false },	   { "deny = a.com", false },
-		      { "allow = a.com", true }, { "ask = a.com", true }, { "default = ask", true } };
+	} cases[] = { { "", false },	       { "default = deny", false }, { "deny = a.com", false }, { "allow = a.com", true },
+		      { "ask = a.com", true }, { "default = ask", true } };
 
 	(void)state;
 	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -411,9 +426,14 @@ static void test_lets_through(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_address_spellings), cmocka_unit_test(test_address_kinds),	    cmocka_unit_test(test_host_names),
-		cmocka_unit_test(test_verdicts),	  cmocka_unit_test(test_resolved_addresses), cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_layers),		  cmocka_unit_test(test_lets_through),
+		cmocka_unit_test(test_address_spellings),
+		cmocka_unit_test(test_address_kinds),
+		cmocka_unit_test(test_host_names),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_resolved_addresses),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_lets_through),
 	};
 
 	return cmocka_run_group_tests_name("network", tests, NULL, NULL);

@@ -21,7 +21,8 @@ bool fd_message_send(int to, const void *data, size_t size, int fd)
 	if (fd >= 0) {
 		m.msg_control = &space;
 		m.msg_controllen = sizeof(space);
-		*CMSG_FIRSTHDR(&m) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+		*CMSG_FIRSTHDR(&m) =
+			(struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof(fd));
 	}
 	do

@@ -17,7 +17,7 @@ enum http_body_kind { HTTP_BODY_NONE, HTTP_BODY_LENGTH, HTTP_BODY_CHUNKED };
 /* To begin with: the kind, and for HTTP_BODY_LENGTH how many bytes are left. The rest is 0. */
 struct http_body {
 	enum http_body_kind kind;
-	uint64_t left; /* of the body, or of the chunk */
+	uint64_t left;		      /* of the body, or of the chunk */
 	unsigned state, digits, line; /* of the chunks */
 };
 

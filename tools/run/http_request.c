@@ -21,9 +21,10 @@ struct parser {
 };
 
 /* For one hop only; and what is written anew. */
-static const char *const dropped[] = { "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Authenticate",
-				       "TE",	     "Trailer",		 "Upgrade",    "Host",		      "Content-Length",
-				       "Transfer-Encoding" };
+static const char *const dropped[] = {
+	"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Authenticate", "TE",
+	"Trailer",    "Upgrade",	  "Host",	"Content-Length",      "Transfer-Encoding"
+};
 
 size_t http_head_size(const uint8_t *data, size_t size)
 {
@@ -177,9 +178,9 @@ static const char *read_target(struct parser *p)
 		return *p->path == '/' || g_str_equal(p->path, "*") ? NULL : "a request in a tunnel begins with its path";
 	if (g_str_equal(p->method, "CONNECT")) {
 		p->request->connect = true;
-		return net_target_parse(&p->request->target, p->path, 0) ?
-			       NULL :
-			       "CONNECT needs host:port (addresses are written in full: 192.0.2.7:443)";
+		return net_target_parse(&p->request->target, p->path, 0)
+			       ? NULL
+			       : "CONNECT needs host:port (addresses are written in full: 192.0.2.7:443)";
 	}
 	if (g_ascii_strncasecmp(p->path, "http://", strlen("http://")) == 0)
 		return read_absolute(p);
@@ -198,9 +199,9 @@ static const char *check_host(const struct parser *p)
 		return "there is more than one Host field";
 	if (!host)
 		return p->tunnel || g_str_equal(p->version, "HTTP/1.1") ? "there is no Host field" : NULL;
-	return net_target_parse(&named, host, WEB_PORT) && net_target_equal(&named, target) ?
-		       NULL :
-		       "the Host field is another host than that of the request";
+	return net_target_parse(&named, host, WEB_PORT) && net_target_equal(&named, target)
+		       ? NULL
+		       : "the Host field is another host than that of the request";
 }
 
 /* For the server */

@@ -28,8 +28,9 @@
 #define STRING_OF(x) #x
 #define PROXY "http://127.0.0.1:" STRING(NET_PORT)
 #define LOCAL "localhost,127.0.0.1,::1"
-#define JAVA \
-	"-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" STRING(NET_PORT) " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" STRING(NET_PORT)
+#define JAVA                                                                                                                       \
+	"-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" STRING(NET_PORT) " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" STRING(  \
+		NET_PORT)
 
 struct net {
 	gint refs;
@@ -210,7 +211,8 @@ static void say_refused(const struct net *n)
 		output_note("network: refused %s by %s", where, why);
 	}
 	if (g_hash_table_size(n->shown))
-		output_note("network: to let one through, add \"allow = HOST\" (or HOST:PORT) to [network %s]", network_profile(n->rules));
+		output_note("network: to let one through, add \"allow = HOST\" (or HOST:PORT) to [network %s]",
+			    network_profile(n->rules));
 }
 
 void net_finish(struct net *n)
@@ -245,24 +247,15 @@ void net_free(struct net *n)
 char **net_environment(char **environment)
 {
 	static const char *const variables[][2] = {
-		{ "http_proxy", PROXY },
-		{ "https_proxy", PROXY },
-		{ "all_proxy", PROXY },
-		{ "no_proxy", LOCAL },
-		{ "HTTP_PROXY", PROXY },
-		{ "HTTPS_PROXY", PROXY },
-		{ "ALL_PROXY", PROXY },
-		{ "NO_PROXY", LOCAL },
-		{ "npm_config_proxy", PROXY },
-		{ "npm_config_https_proxy", PROXY },
-		{ "npm_config_noproxy", LOCAL },
-		{ "YARN_HTTP_PROXY", PROXY },
-		{ "YARN_HTTPS_PROXY", PROXY },
-		{ "CARGO_HTTP_PROXY", PROXY },
-		{ "PIP_PROXY", PROXY },
-		{ "NODE_USE_ENV_PROXY", "1" },
-		{ "MAVEN_OPTS", JAVA },
-		{ "GRADLE_OPTS", JAVA },
+		{ "http_proxy", PROXY },	 { "https_proxy", PROXY },
+		{ "all_proxy", PROXY },		 { "no_proxy", LOCAL },
+		{ "HTTP_PROXY", PROXY },	 { "HTTPS_PROXY", PROXY },
+		{ "ALL_PROXY", PROXY },		 { "NO_PROXY", LOCAL },
+		{ "npm_config_proxy", PROXY },	 { "npm_config_https_proxy", PROXY },
+		{ "npm_config_noproxy", LOCAL }, { "YARN_HTTP_PROXY", PROXY },
+		{ "YARN_HTTPS_PROXY", PROXY },	 { "CARGO_HTTP_PROXY", PROXY },
+		{ "PIP_PROXY", PROXY },		 { "NODE_USE_ENV_PROXY", "1" },
+		{ "MAVEN_OPTS", JAVA },		 { "GRADLE_OPTS", JAVA },
 	};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(variables); i++)

@@ -43,7 +43,8 @@ void net_asker_free(struct net_asker *a)
  * The answer of the view's process: verdict "allow", "deny" or "timeout", and by whom. A connection of its own, since it waits,
  * as long as the policy says.
  */
-static GVariant *call(const struct net_asker *a, const char *subject, const char *operation, const struct net_peer *peer, GError **error)
+static GVariant *call(const struct net_asker *a, const char *subject, const char *operation, const struct net_peer *peer,
+		      GError **error)
 {
 	struct control *control = control_connect(a->socket, error);
 	GVariant *answer;
@@ -62,7 +63,8 @@ static GVariant *call(const struct net_asker *a, const char *subject, const char
 	return answer;
 }
 
-static bool put_question(const struct net_asker *a, const char *subject, const char *operation, const struct net_peer *peer, char **ret_by)
+static bool put_question(const struct net_asker *a, const char *subject, const char *operation, const struct net_peer *peer,
+			 char **ret_by)
 {
 	g_autoptr(GError) failure = NULL;
 	g_autoptr(GVariant) answer = call(a, subject, operation, peer, &failure);
@@ -76,8 +78,8 @@ static bool put_question(const struct net_asker *a, const char *subject, const c
 	g_variant_lookup(answer, "verdict", "&s", &verdict);
 	g_variant_lookup(answer, "by", "&s", &by);
 	yes = g_str_equal(verdict, "allow");
-	*ret_by = yes || g_str_equal(verdict, "deny") ? g_strdup_printf("%s by %s", yes ? "allowed" : "denied", by) :
-							g_strdup("asked, and nobody answered in time");
+	*ret_by = yes || g_str_equal(verdict, "deny") ? g_strdup_printf("%s by %s", yes ? "allowed" : "denied", by)
+						      : g_strdup("asked, and nobody answered in time");
 	return yes;
 }
 

@@ -7,12 +7,15 @@
 static const struct {
 	const char *kind, *agent, *program;
 } clients[] = {
-	{ "npm", "npm/", "npm" },	  { "npm", NULL, "npx" },	     { "pnpm", "pnpm/", "pnpm" },
-	{ "yarn", "yarn/", "yarn" },	  { "pip", "pip/", "pip" },	     { "uv", "uv/", "uv" },
-	{ "cargo", "cargo", "cargo" },	  { "maven", "Apache-Maven/", "mvn" }, { "gradle", "Gradle/", "gradle" },
-	{ "apt", "Debian APT", "apt" },	  { "apt", NULL, "https" },	     { "apt", NULL, "http" },
-	{ "git", "git/", "git" },	  { "go", "Go-http-client/", "go" },  { "gem", "RubyGems/", "gem" },
-	{ "curl", "curl/", "curl" },	  { "wget", "Wget/", "wget" },
+	{ "npm", "npm/", "npm" },	   { "npm", NULL, "npx" },
+	{ "pnpm", "pnpm/", "pnpm" },	   { "yarn", "yarn/", "yarn" },
+	{ "pip", "pip/", "pip" },	   { "uv", "uv/", "uv" },
+	{ "cargo", "cargo", "cargo" },	   { "maven", "Apache-Maven/", "mvn" },
+	{ "gradle", "Gradle/", "gradle" }, { "apt", "Debian APT", "apt" },
+	{ "apt", NULL, "https" },	   { "apt", NULL, "http" },
+	{ "git", "git/", "git" },	   { "go", "Go-http-client/", "go" },
+	{ "gem", "RubyGems/", "gem" },	   { "curl", "curl/", "curl" },
+	{ "wget", "Wget/", "wget" },
 };
 
 const char *net_client_kind(const char *agent, const char *program)

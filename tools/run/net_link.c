@@ -33,8 +33,8 @@ static bool send_variant(int to, GVariant *v, int fd)
 	g_autoptr(GVariant) message = g_variant_ref_sink(v);
 
 	/* An empty message would look like the end. */
-	return g_variant_get_size(message) > 0 ? fd_message_send(to, g_variant_get_data(message), g_variant_get_size(message), fd) :
-						 fd_message_send(to, "", 1, fd);
+	return g_variant_get_size(message) > 0 ? fd_message_send(to, g_variant_get_data(message), g_variant_get_size(message), fd)
+					       : fd_message_send(to, "", 1, fd);
 }
 
 /* The proxy's side */

@@ -21,9 +21,9 @@
 /* IP_FREEBIND: the address is there only once the loopback is up. -errno */
 static int listen_here(unsigned port)
 {
-	const struct sockaddr_in a = {
-		.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
-	};
+	const struct sockaddr_in a = { .sin_family = AF_INET,
+				       .sin_port = htons((uint16_t)port),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int yes = 1;
 
@@ -79,7 +79,8 @@ int net_listener_new(pid_t first, unsigned port, GError **error)
 		r = run_child(namespace, port, pair, &fd);
 	if (r < 0)
 		tool_error(error, EXIT_PLATFORM, NULL,
-			   "the program was not run, because its way to the network could not be made: port %u in its namespace: %s; with "
+			   "the program was not run, because its way to the network could not be made: port %u in its namespace: "
+			   "%s; with "
 			   "--net off it needs none",
 			   port, g_strerror(-r));
 	for (unsigned i = 0; i < 2; i++)

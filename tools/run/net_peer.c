@@ -31,7 +31,8 @@ static uint64_t find_inode(pid_t first, unsigned port)
 		unsigned local;
 		uint64_t inode;
 
-		if (sscanf(*line, " %*u: %*8x:%4x %*8x:%*4x %*x %*x:%*x %*x:%*x %*x %*u %*u %" SCNu64, &local, &inode) == 2 && local == port)
+		if (sscanf(*line, " %*u: %*8x:%4x %*8x:%*4x %*x %*x:%*x %*x:%*x %*x %*u %*u %" SCNu64, &local, &inode) == 2 &&
+		    local == port)
 			return inode;
 	}
 	return 0;

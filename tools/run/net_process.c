@@ -26,8 +26,18 @@
 #define FILES_MAX 2048 /* four for each connection, and the resolver's */
 
 /* What the system's resolver reads. */
-static const char *const readable[] = { "/etc",	  "/usr",	  "/lib",	  "/lib32",		 "/lib64",		"/nix/store",
-					"/gnu/store", "/dev/null", "/dev/urandom", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager",
+static const char *const readable[] = { "/etc",
+					"/usr",
+					"/lib",
+					"/lib32",
+					"/lib64",
+					"/nix/store",
+					"/gnu/store",
+					"/dev/null",
+					"/dev/urandom",
+					"/run/systemd/resolve",
+					"/run/resolvconf",
+					"/run/NetworkManager",
 					"/run/connman" };
 
 /* Nothing of the caller's: not its files, terminal, directory, environment. */
@@ -64,7 +74,8 @@ static bool drop_capabilities(void)
 /* Where root's namespace has no such user, or root may not become another, it keeps its number and loses its capabilities. */
 static bool drop_user(void)
 {
-	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		g_debug("it stays user 0: %s", g_strerror(errno));
 	return drop_capabilities();
 }
@@ -142,7 +153,8 @@ bool net_process_serve(int link, int listener, GError **error)
 	if (fd_message_receive(link, &ready, 1, &none) == 1 && fd_message_send(link, "l", 1, listener))
 		return true;
 	tool_error(error, EXIT_PLATFORM, NULL,
-		   "the program was not run, because the process of its proxy could not be confined (capabilities, Landlock, seccomp); with "
+		   "the program was not run, because the process of its proxy could not be confined (capabilities, Landlock, "
+		   "seccomp); with "
 		   "--net off it needs none");
 	return false;
 }

@@ -29,7 +29,7 @@ struct connection {
 	struct net_target target;
 	char *agent;
 	struct network_verdict verdict;
-	char *by; /* who was asked */
+	char *by;    /* who was asked */
 	char *fault; /* in place of a rule */
 	char *remedy;
 	struct address address; /* where it went, or may not go */
@@ -115,8 +115,8 @@ static char *remedy_for(const struct connection *c, const char *host)
 	bool bracket = strchr(host, ':') && !web;
 	g_autofree char *port = web ? g_strdup("") : g_strdup_printf(":%u", c->target.port);
 
-	return g_strdup_printf("to open it, a human adds \"allow = %s%s%s%s\" to [network %s] and starts a new run", bracket ? "[" : "",
-			       host, bracket ? "]" : "", port, network_profile(c->proxy->rules));
+	return g_strdup_printf("to open it, a human adds \"allow = %s%s%s%s\" to [network %s] and starts a new run",
+			       bracket ? "[" : "", host, bracket ? "]" : "", port, network_profile(c->proxy->rules));
 }
 
 /* For a line of the head: what is not plain text would end it, or mean something. */
@@ -135,10 +135,9 @@ static void say_http(struct connection *c, const char *status, const char *why)
 	g_autofree char *rule = plain(c->verdict.rule ? c->verdict.rule : why);
 	const char *subject = c->target.text ? c->target.text : "?";
 	g_autofree char *by = c->by ? g_strdup_printf(" (%s)", c->by) : NULL;
-	g_autofree char *body = g_strdup_printf("sbxfs: no connection to %s: %s\nrule: %s%s\n%s%s", subject, why, rule, by ? by : "",
-						c->remedy ? c->remedy : "", c->remedy ? "\n" : "");
-	g_autofree char *refused =
-		*status == '4' ? g_strdup_printf("X-Sbxfs-Refused: %s; rule=\"%s\"\r\n", subject, rule) : NULL;
+	g_autofree char *body = g_strdup_printf("sbxfs: no connection to %s: %s\nrule: %s%s\n%s%s", subject, why, rule,
+						by ? by : "", c->remedy ? c->remedy : "", c->remedy ? "\n" : "");
+	g_autofree char *refused = *status == '4' ? g_strdup_printf("X-Sbxfs-Refused: %s; rule=\"%s\"\r\n", subject, rule) : NULL;
 	g_autofree char *answer = g_strdup_printf("HTTP/1.1 %s\r\n%sContent-Type: text/plain; charset=utf-8\r\n"
 						  "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
 						  status, refused ? refused : "", strlen(body), body);
@@ -175,9 +174,9 @@ static void say_refused(struct connection *c, const char *why)
 
 static void say_unreachable(struct connection *c, int error)
 {
-	g_autofree char *why = error == ENOENT	  ? g_strdup("the name has no address") :
-			       error == ECANCELED ? g_strdup("what cannot be recorded in the audit is not done") :
-						    g_strdup_printf("allowed, but not reached: %s", g_strerror(error));
+	g_autofree char *why = error == ENOENT	    ? g_strdup("the name has no address")
+			       : error == ECANCELED ? g_strdup("what cannot be recorded in the audit is not done")
+						    : g_strdup_printf("allowed, but not reached: %s", g_strerror(error));
 
 	if (is_socks(c))
 		say_socks(c, error == ENOENT ? SOCKS_UNREACHABLE : SOCKS_NO_CONNECTION);
@@ -577,12 +576,13 @@ static void serve_socks(struct connection *c)
 
 	if (!greet(c, deadline))
 		return;
-	while ((state = socks_request(net_stream_at(c->client), net_stream_left(c->client), &used, &c->target, &reply)) == SOCKS_MORE)
+	while ((state = socks_request(net_stream_at(c->client), net_stream_left(c->client), &used, &c->target, &reply)) ==
+	       SOCKS_MORE)
 		if (!net_stream_fill(c->client, deadline))
 			return;
 	if (state != SOCKS_READY) {
-		refuse_fault(c, reply == SOCKS_NO_COMMAND ? "the only command of SOCKS known here is CONNECT" :
-							    "the request has no host that could be decided on");
+		refuse_fault(c, reply == SOCKS_NO_COMMAND ? "the only command of SOCKS known here is CONNECT"
+							  : "the request has no host that could be decided on");
 		return;
 	}
 	net_stream_use(c->client, used);

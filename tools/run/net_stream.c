@@ -231,7 +231,8 @@ static bool may_write(const struct pump *p, short revents)
 
 enum net_relay_end net_relay_run(struct net_relay *r)
 {
-	struct pump up = { r->client, r->server, &r->up, .open = !r->filter }, down = { r->server, r->client, &r->down, .open = true };
+	struct pump up = { r->client, r->server, &r->up, .open = !r->filter },
+		    down = { r->server, r->client, &r->down, .open = true };
 
 	if (!filter(r, &up) || !filter(r, &down))
 		return NET_RELAY_REFUSED;

@@ -52,9 +52,9 @@ struct net_relay {
 	struct net_stream *client, *server;
 	net_filter filter; /* of what the client sends; NULL = none */
 	void *user;
-	bool one_answer;     /* all is over when the server ends */
-	int64_t deadline;    /* for the filter to let the first byte through */
-	uint64_t up, down;   /* bytes */
+	bool one_answer;   /* all is over when the server ends */
+	int64_t deadline;  /* for the filter to let the first byte through */
+	uint64_t up, down; /* bytes */
 };
 
 enum net_relay_end { NET_RELAY_DONE, NET_RELAY_REFUSED, NET_RELAY_LATE };

@@ -19,11 +19,11 @@
 
 enum socks_reply {
 	SOCKS_DONE = 0,
-	SOCKS_REFUSED = 2,	/* by the rules */
-	SOCKS_UNREACHABLE = 4,	/* no such host */
+	SOCKS_REFUSED = 2,     /* by the rules */
+	SOCKS_UNREACHABLE = 4, /* no such host */
 	SOCKS_NO_CONNECTION = 5,
 	SOCKS_NO_COMMAND = 7,
-	SOCKS_NO_ADDRESS = 8,	/* of that kind */
+	SOCKS_NO_ADDRESS = 8, /* of that kind */
 };
 
 enum socks_state { SOCKS_MORE, SOCKS_READY, SOCKS_BAD };
