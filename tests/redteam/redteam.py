@@ -434,7 +434,7 @@ def test_exit_status(t):
     run(t, 'no-such-program', code=127)
     run(t, t.low, code=126)
     t.sbxfs('run', t.low, code=2)
-    run(t, 'true', options=('--net', 'allowlist'), code=2)
+    run(t, 'true', options=('--net', 'sideways'), code=2)
     run(t, 'true', options=('--on-exit', 'never'), code=2)
 
 
