@@ -287,6 +287,32 @@ def test_off(t):
 
 
 @once
+def test_a_human_is_asked(t):
+    """By the questions of the view, with the same answers as for a file."""
+    needs(t, 'curl')
+    yield
+    with serving() as server:
+        policy(t, f'ask = localhost:{server.port}', f'ask = 127.0.0.1:{server.port}')
+        where = f'localhost:{server.port}'
+        for verdict, options, want in (('deny', (), '403'), ('allow', (), '200'), ('allow', ('--always',), '200'), (None, (), '200')):
+            command = ['sbxfs', 'run', '-n', t.name, *(['-p', t.policy_file] if not t.is_mounted(t.path('run/sbxfs', t.name, 'mnt')) else []), t.low, '--', 'bash', '-c', DIRECT + f'curl -s -o /dev/null -w "%{{http_code}}" http://{where}/x']
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+            subjects = set()
+            while verdict and process.poll() is None:
+                asked = t.sbxfs('ask', 'list', t.name, '--json', code=None)
+                for question in asked.json()['questions'] if asked.code == 0 else ():
+                    subjects.add(question['subject'])
+                    t.sbxfs('ask', verdict, str(question['id']), t.name, *options, code=(0, 7))
+                time.sleep(0.05)
+            out, err = process.communicate(timeout=60)
+            eq(out.decode(), want, f'{verdict} {options}: {err.decode()[-300:]}')
+            check(not verdict or where in subjects, f'asked about {subjects}')
+        eq(len(server.seen), 3, 'requests that arrived')
+        answers = [json.loads(line) for line in t.sbxfs('log', t.name, '--json').out.splitlines()]
+        eq({r['operation'] for r in answers if r['kind'] == 'answer'}, {'allow', 'deny'}, 'answers in the audit')
+
+
+@once
 def test_a_mistake_is_no_run(t):
     yield
     for entry in ('https://a.example', '127.1', '10.0.0.1/8', 'a..b', 'a.example:http'):
