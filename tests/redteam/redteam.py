@@ -126,6 +126,21 @@ def test_roots_of_other_processes(t):
 
 
 @once
+def test_descriptors_of_the_daemon(t):
+    t.seed({'.env': SECRET})
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\ndeny = .env\n')
+    yield
+    stopped(attack(t, 'descriptors', '.env'), 'descriptors')
+    t.mount()
+    # not confined, as the same user: who can do that could read the workspace as well
+    source = read(os.path.join(HERE, 'attacks.py')).decode()
+    done = t.program(PYTHON, '-c', source, 'descriptors', '.env')
+    check(': got' in done.out, 'without a confinement the workspace should be found behind a descriptor, or the test shows nothing')
+    t.umount()
+    nothing_left(t)
+
+
+@once
 def test_sockets_of_other_programs(t):
     """Agents, databases, docker: whatever listens on the host, by path or abstract or on its loopback."""
     yield
