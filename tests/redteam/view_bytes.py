@@ -115,6 +115,28 @@ def test_mmap(t):
 
 
 @ruled
+def test_mmap_to_write(t):
+    """A shared mapping of what may only be read changes nothing that stays: not the file, and not what others read."""
+    seed(t)
+    yield
+    for name in LOCKED + ['shape.cfg']:
+        before = read(t.m(name))
+        try:
+            fd = os.open(t.m(name), os.O_RDWR)
+        except OSError as error:
+            one_of(name_of(error.errno), REFUSED, 'open')
+            continue
+        with contextlib.suppress(OSError), mmap.mmap(fd, 4, mmap.MAP_SHARED) as mapping:
+            mapping[:] = b'EVIL'
+            mapping.flush()
+        with contextlib.suppress(OSError):
+            os.close(fd)
+        soon(lambda: read(t.m(name)) == before, f'{name} reads as before')
+    t.remount()
+    intact(t)
+
+
+@ruled
 def test_copy_file_range(t):
     seed(t)
     yield
