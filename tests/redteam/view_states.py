@@ -178,6 +178,23 @@ def test_controls_are_not_in_the_view(t):
     intact(t)
 
 
+@case(policy=STRICT, modes=('fresh',), mount=False)
+def test_controls_inside_of_the_workspace(t):
+    """Where the store or the socket would lie in the workspace, and so in the view, there is no sandbox."""
+    seed(t)
+    os.makedirs(t.w('inside'))
+    os.chmod(t.w('inside'), 0o700)
+    os.symlink(t.w('inside'), t.path('link'))
+    yield
+    allow = ['-o', 'allow_other'] if t.is_root else []
+    for variable, places in (('XDG_STATE_HOME', (t.w('inside'), t.path('link'))), ('XDG_RUNTIME_DIR', (t.w('inside'),))):  # whose links are not followed
+        for place in places:
+            done = t.sbxfs('mount', '-n', 'x', '-p', t.policy_file, *allow, t.low, t.mnt, env={variable: place}, code=None)
+            check(done.code == 2 and variable in done.err, f'{variable} in the workspace: {done.code}, {done.err}')
+            check(not t.is_mounted(), 'mounted')
+    t.sbxfs('mount', '-n', 'x', '-p', t.policy_file, *allow, t.path('run'), t.mnt, code=2)
+
+
 @fresh
 def test_control_socket_of_another_user(t):
     """Whoever gets to the socket, by a directory that is open by mistake, is not heard."""
