@@ -264,7 +264,8 @@ static char *resolve_missing(const char *path)
 }
 
 /* What is ours may not be in the view, nor the view among it. @what is in @dir, where @variable says. */
-static bool check_own_place(const struct plan *p, const char *what, const char *dir, const char *variable, GError **error)
+static bool check_own_place(const struct plan *p, const char *what, const char *dir, const char *variable,
+			    GError **error)
 {
 	g_autofree char *own = resolve_missing(dir);
 	const char *workspace = p->what.workspace;

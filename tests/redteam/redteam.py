@@ -352,6 +352,41 @@ def test_a_git_file_that_lies(t):
     stopped(attack(t, 'read', t.path('home/.ssh/id_rsa'), t.path('home/.ssh')))
 
 
+def git(t, *arguments):
+    t.program('git', '-c', 'protocol.file.allow=always', *arguments)
+
+
+@once
+def test_a_git_file_that_names_another_repository(t):
+    """One that a program made, and somebody committed: of another project, of a work tree or a submodule of it, or bare."""
+    for name in ('other', 'lib'):
+        git(t, 'init', '-q', t.path(name))
+        git(t, '-C', t.path(name), 'commit', '-q', '--allow-empty', '-m', SECRET)
+    git(t, 'clone', '-q', '--bare', t.path('other'), t.path('other.git'))
+    git(t, '-C', t.path('other'), 'worktree', 'add', '-q', t.path('tree'))
+    git(t, '-C', t.path('other'), 'submodule', '--quiet', 'add', t.path('lib'), 'lib')
+    yield
+    for name in ('other/.git', 'other.git', 'other/.git/worktrees/tree', 'other/.git/modules/lib'):
+        t.options.workspace_changes = True
+        write(t.w('.git'), f'gitdir: {t.path(name)}\n')
+        stopped(attack(t, 'read', t.path(name), t.path(name, 'HEAD'), t.path('other/.git/HEAD')), t.path(name))
+
+
+@once
+def test_a_submodule_is_a_workspace(t):
+    for name in ('top', 'lib'):
+        git(t, 'init', '-q', t.path(name))
+        git(t, '-C', t.path(name), 'commit', '-q', '--allow-empty', '-m', 'of ' + name)
+    git(t, '-C', t.path('top'), 'submodule', '--quiet', 'add', t.path('lib'), 'lib')
+    git(t, 'init', '-q', '--separate-git-dir', t.path('elsewhere'), t.path('apart'))
+    git(t, '-C', t.path('apart'), 'commit', '-q', '--allow-empty', '-m', 'of apart')
+    yield
+    for workspace, subject in (('top/lib', 'of lib'), ('apart', 'of apart')):
+        done = t.sbxfs('run', '-n', t.name + workspace[:2], '-p', t.policy_file, t.path(workspace), '--', 'git', '-c', 'safe.directory=*', 'log', '--format=%s')
+        eq(done.out, subject + '\n', f'git log in {workspace}')
+    nothing_left(t)
+
+
 @once
 def test_home_by_the_profile(t):
     grow(t.dir, {'home/.cargo/bin/tool': ('#!/bin/sh\necho tool\n', 0o755), 'home/.cargo/credentials': SECRET, 'home/.cache/pip/': None, 'home/.ssh/id_rsa': SECRET})
