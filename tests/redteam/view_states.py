@@ -327,3 +327,29 @@ def test_output_of_the_commands(t):
     check('vault/open/f' in t.diff('--name-status').out, 'what is allowed again in a denied directory')
     t.rollback()
     intact(t)
+
+
+@case(policy=STRICT, modes=('fresh',))
+def test_names_that_steer_a_terminal(t):
+    """A name, of a file or a program, moves no cursor and makes no line of its own in what a human reads."""
+    seed(t)
+    steering = 'a\x1b[2K\r\nM\tpub\x07\x9b1m\x7f'
+    t.seed({steering + '.key': MARK})
+    yield
+    libc.prctl(15, ctypes.create_string_buffer(b'\x1b[31m\nM\tpub'))  # PR_SET_NAME
+    write(t.m('free', steering), 'x\n')
+    os.rename(t.m('pub'), t.m(steering + '2'))
+    os.mkdir(t.m(steering + '.d'))
+    for call in (bytes_of, os.unlink):
+        errno_of(call, t.m(steering + '.key'))
+    errno_of(create, t.m('free', steering + '.key'))
+    t.snapshot('s')
+    for arguments in (['diff', t.name], ['diff', t.name, '--stat'], ['diff', t.name, '--name-status'], ['gate', t.name, '--checks', 'all'], ['commit', t.name, '-n'], ['rollback', t.name, '-n'],
+                      ['log', t.name], ['log', t.name, '--denied'], ['status', t.name], ['why', steering + '.key', t.name], ['snapshot', 'list', t.name],
+                      ['diff', t.name, '--', 'nothing\x1b[2K'], ['rollback', t.name, '--to', 'x\x1b[2K'], ['why', 'x', 'no\x1b[2K']):
+        done = t.sbxfs(*arguments, code=None)
+        for stream in (done.bytes, done.err.encode('utf-8', 'surrogateescape')):
+            check(not set(stream) & {0x1b, 0x07, 0x0d, 0x7f, 0x9b}, f'{short(arguments)} prints a control character: {short(stream)}')
+            check(b'M\tpub' not in stream.splitlines(), f'{short(arguments)} prints a line that a name made: {short(stream)}')
+    os.rename(t.m(steering + '2'), t.m('pub'))
+    intact(t)
