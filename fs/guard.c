@@ -72,6 +72,13 @@ int guard_create(const struct verdict *v)
 	return r == -ENOENT ? -EACCES : r;
 }
 
+int guard_create_link(const struct policy *p, const struct verdict *v, const char *path)
+{
+	int r = guard_create(v);
+
+	return r == 0 && policy_names_closed_below(p, v->view, path) ? -EACCES : r;
+}
+
 int guard_traverse(const struct verdict *v)
 {
 	return v->walkable ? 0 : guard_read(v);

@@ -30,6 +30,8 @@ int guard_read_xattr(const struct verdict *v);
 bool guard_is_masked(const struct verdict *v);
 /* guard_create() - a name that does not exist yet; a hidden one is -EACCES, for -ENOENT would make no sense there. */
 int guard_create(const struct verdict *v);
+/* guard_create_link() - the same for a symbolic link at @path, which may not stand in for a directory above a protected name. */
+int guard_create_link(const struct policy *p, const struct verdict *v, const char *path);
 /* guard_traverse() - looking up a name in a directory. */
 int guard_traverse(const struct verdict *v);
 

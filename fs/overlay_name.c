@@ -163,6 +163,14 @@ void overlay_forget(struct overlay *o, uint64_t ino, uint64_t count)
 
 /* Making */
 
+/* What the rules say of an object of the type in @mode that is to be called @name in @dir; @v is the verdict of the two. */
+static int name_allowed(struct overlay *o, struct node *dir, const char *name, uint32_t mode, const struct verdict *v)
+{
+	g_autofree char *path = S_ISLNK(mode) ? dentry_path(dir, name) : NULL;
+
+	return path ? guard_create_link(o->policy, v, path) : guard_create(v);
+}
+
 struct making {
 	const char *operation; /* for the audit */
 	uint32_t mode;
@@ -240,7 +248,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		if (c.node)
 			r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
 		else
-			r = guard_create(&v);
+			r = name_allowed(o, dir, name, m->mode, &v);
 	}
 	if (r == 0)
 		r = overlay_begin(o);
@@ -336,7 +344,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0) {
 		lower = node_lower_path(n);
 		child_verdict(o, dir, name, lower, false, false, &v);
-		r = guard_create(&v);
+		r = name_allowed(o, dir, name, n->row.attr.mode, &v);
 	}
 	if (r == 0)
 		r = overlay_begin(o);
@@ -567,7 +575,7 @@ static int move_allowed(struct overlay *o, struct node *n, struct node *dir, con
 	if (r < 0)
 		return r;
 	child_verdict(o, dir, name, lower, false, node_is_dir(n), &v);
-	return guard_create(&v);
+	return name_allowed(o, dir, name, n->row.attr.mode, &v);
 }
 
 static int move_check(struct overlay *o, const struct move *m, unsigned int flags)

@@ -96,6 +96,29 @@ def test_symlink_into_what_is_denied(t):
     intact(t)
 
 
+@case(policy=POLICY + 'read = /made/later/key, /deep/**\n')
+def test_symlink_above_a_denied_name(t):
+    """A link in the place of a directory would lead a protected name to a file of one's own."""
+    seed(t)
+    yield
+    os.symlink('free', t.m('link'))
+    os.rename(t.m('conf'), t.m('away'))
+    os.mkdir(t.m('made'))
+    for name in ('conf', 'made/later', 'deep'):
+        for call in (lambda p: os.symlink(t.m('free'), p), lambda p: os.rename(t.m('link'), p), lambda p: os.link(t.m('link'), p, follow_symlinks=False),
+                     lambda p: exchange(t.m('link'), p)):
+            denied(call, t.m(name), also=('ENOENT',))
+        check(is_gone(t.m(name)), f'{name} is there')
+    denied(os.rename, t.m('link'), t.m('made/later'))
+    os.mkdir(t.m('conf'))
+    denied(exchange, t.m('link'), t.m('conf'))
+    os.symlink('free', t.m('made/link'))  # any other name may be one
+    os.rename(t.m('made/link'), t.m('made/another'))
+    os.rmdir(t.m('conf'))
+    os.rename(t.m('away'), t.m('conf'))
+    intact(t)
+
+
 @ruled
 def test_denied_symlink_shows_no_target(t):
     seed(t)
@@ -208,7 +231,8 @@ def test_rename_exchange_of_parents(t):
         exchange(t.m('conf'), t.m('n'))
         denied(bytes_of, t.m('n/app/token'))  # the workspace's: by the place it came from
         denied(os.pwrite, fd, b'x', 0)        # mine: by its name
-        soon(lambda: errno_of(bytes_of, t.m('conf/app/token')) in DENIED, 'what was read before the exchange is dropped')
+        soon(lambda: errno_of(bytes_of, t.m('conf/app/token')) in DENIED, 'the name that was known is refused')
+        soon(lambda: errno_of(os.pread, fd, 9, 0) in DENIED, 'the pages that were read before are dropped')
     sweep(t)
     exchange(t.m('conf'), t.m('n'))
     eq(read(t.m('n/app/token')), b'mine\n', 'back at its place')
