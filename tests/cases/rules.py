@@ -79,6 +79,8 @@ def test_denied_files_show_their_name_and_nothing_else(t):
         info = os.lstat(t.m(name))
         eq((stat.S_IMODE(info.st_mode), info.st_size), (0, 0), f'mode and size of {name}')
         eq(errno_of(os.getxattr, t.m(name), 'user.x') in ('EACCES', 'EPERM', 'ENODATA', 'EOPNOTSUPP'), True, f'xattr of {name}')
+    listed = t.program('ls', '-la', t.mnt)
+    eq((listed.err, '.env' in listed.out), ('', True), 'what ls complains of')
     # x alone is the way through to something allowed below
     one_of(errno_or(permissions, t.m('secrets')), (0, 0o111, 'EACCES') if t.is_root else (0, 0o111), 'mode of a denied directory')
 
