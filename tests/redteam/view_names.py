@@ -112,6 +112,7 @@ def test_symlink_above_a_denied_name(t):
     denied(os.rename, t.m('link'), t.m('made/later'))
     os.mkdir(t.m('conf'))
     denied(exchange, t.m('link'), t.m('conf'))
+    denied(exchange, t.m('conf'), t.m('link'))
     os.symlink('free', t.m('made/link'))  # any other name may be one
     os.rename(t.m('made/link'), t.m('made/another'))
     os.rmdir(t.m('conf'))
@@ -179,6 +180,9 @@ def test_rename_of_a_parent(t):
         denied(bytes_of, t.m(name))
     fails('ENOENT', os.lstat, t.m('b/ghost'))
     eq((read(t.m('b/pub')), read(t.m('z/app/pub'))), (b'pub\n', b'pub\n'), 'what is free moved along')
+    write(t.m('mine'), 'x')
+    for call in (lambda p: os.rename(t.m('mine'), p), lambda p: exchange(t.m('mine'), p), os.unlink, lambda p: os.link(p, t.m('alias')), lambda p: os.rename(p, t.m('away'))):
+        denied(call, t.m('z/app/token'))  # nothing but the place it came from forbids it
     t.remount()
     for name in ('b/.env', 'b/x.key', 'z/app/token'):
         denied(bytes_of, t.m(name))
@@ -226,13 +230,21 @@ def test_rename_exchange_of_parents(t):
     seed(t)
     yield
     grow(t.mnt, {'n/app/token': 'mine\n', 'n/app/pub': 'mine\n'})
+    inode = os.lstat(t.m('n/app/token')).st_ino
     with opened(t.m('n/app/token'), os.O_RDWR) as fd:
         eq(os.read(fd, 99), b'mine\n', 'my own file')
         exchange(t.m('conf'), t.m('n'))
         denied(bytes_of, t.m('n/app/token'))  # the workspace's: by the place it came from
-        denied(os.pwrite, fd, b'x', 0)        # mine: by its name
-        soon(lambda: errno_of(bytes_of, t.m('conf/app/token')) in DENIED, 'the name that was known is refused')
-        soon(lambda: errno_of(os.pread, fd, 9, 0) in DENIED, 'the pages that were read before are dropped')
+        # mine, by its name: what was known and read before is dropped
+        soon(lambda: errno_of(os.pread, fd, 3, 0) in DENIED, 'reading')
+        soon(lambda: errno_of(bytes_of, t.m('conf/app/token')) in DENIED, 'opening')
+        denied(os.pwrite, fd, b'x', 0)
+        # nothing but its present name forbids it
+        denied(os.link, t.m('conf/app/token'), t.m('alias'))
+        for other in (fd, *handles(t, inode)):
+            denied(linkat, AT_FDCWD, f'/proc/self/fd/{other}', AT_FDCWD, t.m('alias'), AT_SYMLINK_FOLLOW)
+        for call in (lambda p: os.rename(p, t.m('away')), lambda p: exchange(p, t.m('pub')), lambda p: exchange(t.m('pub'), p)):
+            denied(call, t.m('conf/app/token'))
     sweep(t)
     exchange(t.m('conf'), t.m('n'))
     eq(read(t.m('n/app/token')), b'mine\n', 'back at its place')

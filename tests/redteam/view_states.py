@@ -253,6 +253,17 @@ def test_denied_file_in_an_older_snapshot(t):
     prints_nothing(t, 'key', 'ghost')
 
 
+@case(policy=STRICT.replace('hide = ghost,', 'hide = ghost*,'), modes=('fresh',), mount=False, workspace_changes=True)
+def test_hidden_names_that_were_made(t):
+    """In a directory so large that it is listed in pieces."""
+    seed_later(t)
+    yield
+    tightened(t, lambda: grow(t.mnt, {f'many/{kind}{n}': '' for n in range(300) for kind in ('f', 'ghost')}))
+    for _ in range(2):
+        eq(names(t.m('many')), sorted(f'f{n}' for n in range(300)), 'the names')
+    fails('ENOENT', os.lstat, t.m('many/ghost7'))
+
+
 @later
 def test_rollback_to_denied_contents(t):
     seed_later(t)
