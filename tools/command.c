@@ -23,6 +23,7 @@ static const struct command table[] = {
 	{ "run", cmd_run, "run a program confined to the view" },
 	{ "why", cmd_why, "tell which rule decides about a path" },
 	{ "profile", cmd_profile, "list, show and check policy profiles" },
+	{ "gc", cmd_gc, "give back what neither the view nor a snapshot shows" },
 	{ "destroy", cmd_destroy, "delete a sandbox with all it holds" },
 	{ NULL, NULL, NULL },
 };
