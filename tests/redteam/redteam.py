@@ -214,8 +214,8 @@ def test_environment(t):
 @once
 def test_mounts_and_namespaces(t):
     yield
-    stopped(attack(t, 'mount'), 'mount', 'remount', 'unshare', 'clone')
-    succeeds(attack(t, 'mount', env=without(t, '--seccomp N')), 'unshare')
+    stopped(attack(t, 'mount'), 'mount', 'remount', 'unshare', 'unshare and mount', 'clone')
+    succeeds(attack(t, 'mount', env=without(t, '--seccomp N')), 'unshare', 'unshare and mount')
 
 
 @once
@@ -347,7 +347,7 @@ def test_git_directories_outside(t):
 
 @once
 def test_a_git_file_that_lies(t):
-    grow(t.dir, {'home/.ssh/id_rsa': SECRET, 'home/.ssh/HEAD': 'x'})
+    grow(t.dir, {'home/.ssh/id_rsa': SECRET, 'home/.ssh/HEAD': 'x', 'home/.ssh/config': '[core]\n\tbare = false\n'})
     t.seed({'.git': f'gitdir: {t.path("home/.ssh")}\n'})
     yield
     stopped(attack(t, 'read', t.path('home/.ssh/id_rsa'), t.path('home/.ssh')))
