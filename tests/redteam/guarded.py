@@ -25,9 +25,8 @@ hide = ghost, ghost.d/
 """
 SHAPE = b'KEY=<masked>\n'
 TREE = {'.env': MARK, 'a/.env': MARK, 'a/x.key': MARK, 'a/pub': 'pub\n', 'conf/app/token': MARK, 'conf/app/pub': 'pub\n', 'vault/k': MARK, 'vault/sub/k': MARK,
-        'vault/open/f': 'open\n', 'ghost': MARK, 'ghost.d/k': MARK, 'a/ghost': MARK, 'locked/f': 'locked\n', 'locked/sub/f': 'locked\n', 'locked/open': 'edit me\n', 'shape.cfg': b'KEY=' + MARK + b'\n',
-        'pub': 'pub\n', 'free/f': 'free\n',
-        'spare/': None}
+        'vault/open/f': 'open\n', 'ghost': MARK, 'ghost.d/k': MARK, 'a/ghost': MARK, 'locked/f': 'locked\n', 'locked/sub/f': 'locked\n', 'locked/open': 'edit me\n',
+        'shape.cfg': b'KEY=' + MARK + b'\n', 'pub': 'pub\n', 'free/f': 'free\n', 'spare/': None}
 DENIED_FILES = ['.env', 'a/.env', 'a/x.key', 'conf/app/token', 'vault/k', 'vault/sub/k']
 DENIED_DIRS = ['vault', 'vault/sub']
 SHOWN = ['.env', 'a/.env', 'a/x.key', 'conf/app/token', 'vault']  # by name, in a directory that is not denied itself

@@ -80,7 +80,7 @@ def test_every_program(t):
     yield
     os.mkdir(t.path('copy'))
     for command in (['grep', '-r', '.', t.mnt], ['tar', '-C', t.mnt, '-cf', '-', '.'], ['find', t.mnt, '-type', 'f', '-exec', 'cat', '{}', '+'], ['cp', '-r', t.mnt, t.path('copy')],
-                    ['dd', f'if={t.m(".env")}', 'bs=1'], ['git', 'hash-object', '--stdin-paths'], ['git', 'diff', '--no-index', t.m('pub'), t.m('.env')]):
+                    ['dd', f'if={t.m(".env")}', 'bs=1'], ['git', 'hash-object', t.m('.env')], ['git', 'diff', '--no-index', t.m('pub'), t.m('.env')]):
         done = t.program(*command, code=None)
         check(MARK not in done.bytes and MARK.decode() not in done.err, f'{command[0]} got at it')
     sweep(t, t.path('copy'))
@@ -409,11 +409,11 @@ def test_seek_data(t):
             file.seek((1 << 20) - 1)
             file.write(b'\n')
     yield
-    for name in ('.env', 'shape.cfg'):
-        for fd in readers(t, name):
-            for whence in (os.SEEK_DATA, os.SEEK_HOLE):
-                one_of(errno_of(os.lseek, fd, 0, whence), DENIED + ('EOPNOTSUPP', 'EINVAL', 'ENXIO'), f'SEEK_DATA in {name}') if name == '.env' else \
-                    check(errno_of(os.lseek, fd, 0, whence) != 'OK' or os.lseek(fd, 0, whence) in (0, os.fstat(fd).st_size), f'SEEK_DATA in {name}')
+    for whence in (os.SEEK_DATA, os.SEEK_HOLE):
+        for fd in readers(t, '.env'):
+            one_of(errno_of(os.lseek, fd, 0, whence), DENIED, 'holes of a denied file')
+        with opened(t.m('shape.cfg')) as fd:
+            fails('EOPNOTSUPP', os.lseek, fd, 0, whence)
 
 
 @ruled
