@@ -488,14 +488,6 @@ def test_exit_status(t):
     run(t, 'true', options=('--on-exit', 'never'), code=2)
 
 
-def wait_until(condition, what):
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise Failed(f'{what}: not in 20 s')
-
-
 def processes_with(mark, program=None):
     """Everything that has it as an argument, those that wait for the program too; or the program alone."""
     found = []

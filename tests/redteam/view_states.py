@@ -37,6 +37,11 @@ def prints_nothing(t, *names_too):
         done = prints(t, *arguments)
         for name in names_too if arguments[0] in ('diff', 'gate', 'commit') else ():
             check(name not in done.out, f'{short(arguments)} names {name}: {short(done.out)}')
+    prints(t, 'diff', t.name, '--html', t.path('page.html'), code=0)
+    page = read(t.path('page.html')).partition(b'<body')[2]
+    for secret in (MARK, *(name.encode() for name in names_too)):
+        check(page and secret not in page, f'the web page shows {secret}')
+    os.unlink(t.path('page.html'))
 
 
 # The policy
@@ -235,22 +240,22 @@ def test_denied_file_in_an_older_snapshot(t):
         write(t.m('new.key'), MARK)
         append(t.m('shape.cfg'), b'MORE=' + MARK + b'\n')
         append(t.m('ghost'), b'more')
-        os.rename(t.m('d/x.key'), t.m('d/renamed'))
+        os.rename(t.m('d/x.key'), t.m('d/moved'))
         t.snapshot('older')
         os.unlink(t.m('x.key'))
         write(t.m('free'), 'free\n')
     tightened(t, change)
-    prints_nothing(t, 'key', 'ghost')
+    prints_nothing(t, 'x.key', 'new.key', 'd/moved', 'ghost')
     for arguments in (['--to', 'older'], ['--from', 'older'], ['--from', 'older', '--json'], ['--to', 'older', '--', 'new.key']):
         prints(t, 'diff', t.name, *arguments)
     t.rollback('older')
     for name in ('x.key', 'new.key'):
         denied(bytes_of, t.m(name))
-    denied(bytes_of, t.m('d/renamed'))  # by the place it came from
+    denied(bytes_of, t.m('d/moved'))  # by the place it came from
     eq(read(t.m('shape.cfg')), SHAPE + b'MORE=<masked>\n', 'what is masked')
     check('ghost' not in names(t.mnt), 'what is hidden is listed')
     sweep(t)
-    prints_nothing(t, 'key', 'ghost')
+    prints_nothing(t, 'x.key', 'new.key', 'd/moved', 'ghost')
 
 
 @case(policy=STRICT.replace('hide = ghost,', 'hide = ghost*,'), modes=('fresh',), mount=False, workspace_changes=True)
@@ -275,7 +280,7 @@ def test_rollback_to_denied_contents(t):
     fails('ENOENT', bytes_of, t.m('ghost'))
     eq(read(t.m('shape.cfg')), SHAPE, 'what is masked')
     sweep(t)
-    prints_nothing(t, 'key', 'ghost')
+    prints_nothing(t, 'x.key', 'new.key', 'd/moved', 'ghost')
 
 
 @later
@@ -283,7 +288,7 @@ def test_names_of_deleted_denied_files(t):
     seed_later(t)
     yield
     tightened(t, lambda: ([os.unlink(t.m(name)) for name in ('x.key', 'd/x.key', 'ghost', 'shape.cfg')], write(t.m('pub'), 'new\n')))
-    prints_nothing(t, 'key', 'ghost', 'shape')
+    prints_nothing(t, 'x.key', 'ghost', 'shape')
     eq(t.name_status(), {'pub': 'M'}, 'the difference')
     t.commit()
     eq([read(t.w(name)) for name in CLOSED_LATER], [MARK, MARK, b'KEY=' + MARK + b'\n', MARK, b'new\n'], 'the workspace')
