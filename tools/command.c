@@ -22,6 +22,7 @@ static const struct command table[] = {
 	{ "log", cmd_log, "show and verify the audit: changes, denials, reads, commits" },
 	{ "run", cmd_run, "run a program confined to the view" },
 	{ "why", cmd_why, "tell which rule decides about a path" },
+	{ "mcp", cmd_mcp, "serve an agent the tools status, diff, snapshot and why (MCP)" },
 	{ "profile", cmd_profile, "list, show and check policy profiles" },
 	{ "destroy", cmd_destroy, "delete a sandbox with all it holds" },
 	{ NULL, NULL, NULL },
