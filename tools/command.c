@@ -24,6 +24,7 @@ static const struct command table[] = {
 	{ "why", cmd_why, "tell which rule decides about a path" },
 	{ "mcp", cmd_mcp, "serve an agent the tools status, diff, snapshot and why (MCP)" },
 	{ "profile", cmd_profile, "list, show and check policy profiles" },
+	{ "doctor", cmd_doctor, "tell what the system or a sandbox lacks, and what to do" },
 	{ "destroy", cmd_destroy, "delete a sandbox with all it holds" },
 	{ NULL, NULL, NULL },
 };
