@@ -2,6 +2,7 @@
 """What agents are handed: the MCP server over a pipe, as a client of it speaks, and the hooks."""
 import json
 import os
+import shutil
 import subprocess
 
 from harness.kit import *  # noqa: F403
@@ -198,3 +199,90 @@ def test_mcp_outlives_the_view(t):
         check('n\n' in client.diff(format='name-status')[1], 'the changes that are kept')
         t.mount()
         eq(client.object('status')['state'], 'mounted', 'the state after another mount')
+
+
+# Hooks and what else is shipped for agents
+
+
+def shipped(*parts):
+    """What `meson install` has put beside the program."""
+    return os.path.join(os.path.dirname(os.path.dirname(shutil.which('sbxfs'))), 'share/sbxfs', *parts)
+
+
+def hook(t, event, cwd, code=0, data=None, env=None, **fields):
+    text = data if data is not None else json.dumps({'session_id': 's', 'hook_event_name': event, 'cwd': cwd, **fields}).encode()
+    return t.program(shipped('hooks/sbxfs-hook'), data=text, cwd=cwd if data is not None else '/', code=code, env=env)
+
+
+def snapshots(t):
+    return [s['name'] for s in t.sbxfs('snapshot', 'list', t.name, '--json').json()['snapshots']]
+
+
+@once
+def test_the_hook_keeps_the_state_before_a_tool(t):
+    t.seed({'d/e/f': 'before'})
+    yield
+    for event, tool in (('PreToolUse', 'Bash'), ('BeforeTool', 'write_file'), ('PreToolUse', 'mcp__x/y z')):
+        done = hook(t, event, t.m('d/e'), tool_name=tool, tool_input={'command': 'rm -rf "tool_name": "none"'})
+        check(not done.out and not done.err, f'silent: {short(done.out + done.err)}')
+    made = snapshots(t)
+    eq([name.split('-2')[0] for name in made], ['before-Bash', 'before-write_file', 'before-mcp__x-y-z'], f'the snapshots {made}')
+    write(t.m('d/e/f'), 'after')
+    t.rollback(made[0])
+    eq(read(t.m('d/e/f')), b'before', 'what was kept')
+
+
+@once
+def test_the_hook_stops_a_tool_that_it_cannot_secure(t):
+    t.seed({'f': 'f'})
+    yield
+    for where in (t.low, t.path('tmp')):
+        done = hook(t, 'PreToolUse', where, tool_name='Bash', code=2)
+        check(where in done.err and 'view' in done.err, f'the reason: {short(done.err)}')
+        warned = hook(t, 'PreToolUse', where, tool_name='Bash', env={'SBXFS_HOOK': 'open'})
+        check(where in warned.err, f'the warning: {short(warned.err)}')
+    for data in (b'', b'no json', b'[]', b'{}', b'{"hook_event_name": 5}', b'\xff'):
+        check('no JSON' in hook(t, None, t.mnt, data=data, code=2).err, f'for {data}')
+    bin_without = t.path('bin')
+    os.mkdir(bin_without)
+    os.symlink('/usr/bin/python3', os.path.join(bin_without, 'python3'))
+    check('sbxfs' in hook(t, 'PreToolUse', t.mnt, tool_name='Bash', code=2, env={'PATH': bin_without}).err, 'without the program')
+    eq(snapshots(t), [], 'none of these made a snapshot')
+    hook(t, 'PreToolUse', t.low, tool_name='Bash', env={'SBXFS': '1'})
+    eq(snapshots(t), [], 'in a confined run it does nothing')
+
+
+@once
+def test_the_hook_tells_what_changed_and_stops_nobody(t):
+    t.seed({f'gone{i:02}': 'g' for i in range(60)} | {'kept': 'k', 'moved': 'this file is moved\n'})
+    yield
+    t.shell('rm gone*; mv moved new-name; echo more >>kept; echo x >new')
+    for event in ('Stop', 'SessionEnd', 'AfterAgent'):
+        message = json.loads(hook(t, event, t.mnt).out)['systemMessage']
+        check(message.startswith('sbxfs: 63 changed paths'), f'the count: {short(message)}')
+        eq([line.split(': ')[1] for line in message.splitlines() if 'deleted' in line], [f'gone{i:02}' for i in range(60)], 'every deletion is told')
+        check(f'sbxfs commit {t.name}' in message, 'how to go on')
+    done = hook(t, 'Stop', t.path('tmp'))
+    check(not done.out and 'view' in done.err, f'elsewhere: {short(done.err)}')
+
+
+@case(mount=False, modes=('fresh',))
+def test_what_is_shipped_for_agents_is_sound(t):
+    yield
+    directory = shipped('integrations')
+    files = names(directory)
+    for name in files:
+        text = read(os.path.join(directory, name)).decode()
+        if name.endswith('.ini'):
+            done = t.sbxfs('profile', 'check', os.path.join(directory, name))
+            profile = name[:-len('.ini')]
+            check(f'[run {profile}]' in text and f'[network {profile}]' in text, f'{name} says what it opens')
+            shown = t.sbxfs('profile', 'show', profile, env={'SBXFS_CONFIG': os.path.join(directory, name)}).out
+            check('.env' in shown and 'default = deny' in shown, f'{name} keeps the denials of the shipped profiles: {short(shown)} {done.err}')
+        elif name.endswith('.json') and name != 'vscode.tasks.json':
+            json.loads(text)
+        for command in [line.split('"command": "')[1].split('"')[0] for line in text.splitlines() if 'sbxfs-hook' in line]:
+            check(os.access(shipped('hooks', os.path.basename(command)), os.X_OK), f'{name} calls {command}')
+    eq(sum(name.endswith('.ini') for name in files), 4, 'profiles')
+    comments = [line for line in read(os.path.join(directory, 'vscode.tasks.json')).decode().splitlines() if not line.strip().startswith('//')]
+    eq([task['command'] for task in json.loads('\n'.join(comments))['tasks']], ['sbxfs'] * 4, 'the tasks of VS Code')
