@@ -334,7 +334,7 @@ int content_drop(struct store *s, int64_t id)
 	return db_run(q);
 }
 
-int content_purge(struct store *s, int64_t id)
+int content_has_object(struct store *s, int64_t id)
 {
 	struct db_query *q = db_query(store_db(s), "SELECT 1 FROM content WHERE id = ? AND kind = 1");
 	int r;
@@ -343,6 +343,13 @@ int content_purge(struct store *s, int64_t id)
 	r = db_step(q);
 	if (r > 0)
 		db_done(q);
+	return r;
+}
+
+int content_purge(struct store *s, int64_t id)
+{
+	int r = content_has_object(s, id);
+
 	return r == 0 ? object_remove(store_objects_fd(s), id) : MIN(r, 0);
 }
 

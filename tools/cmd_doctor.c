@@ -30,7 +30,7 @@ static void print_json(GPtrArray *findings)
 
 	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
 	json_add_string(&b, "schema", "sbxfs.doctor/1");
-	json_add_bool(&b, "fine", !findings_lack(findings));
+	json_add_bool(&b, "fine", !findings_are_bad(findings));
 	json_add(&b, "findings", findings_json(findings));
 	json_print(stdout, g_variant_builder_end(&b));
 }
@@ -62,5 +62,5 @@ int cmd_doctor(struct invocation *inv, GError **error)
 		print_json(findings);
 	else
 		findings_print(findings);
-	return findings_lack(findings) ? EXIT_PLATFORM : EXIT_DONE;
+	return findings_are_bad(findings) ? EXIT_PLATFORM : EXIT_DONE;
 }

@@ -25,6 +25,7 @@ static const struct command table[] = {
 	{ "mcp", cmd_mcp, "serve an agent the tools status, diff, snapshot and why (MCP)" },
 	{ "profile", cmd_profile, "list, show and check policy profiles" },
 	{ "doctor", cmd_doctor, "tell what the system or a sandbox lacks, and what to do" },
+	{ "fsck", cmd_fsck, "check a sandbox's store and audit" },
 	{ "destroy", cmd_destroy, "delete a sandbox with all it holds" },
 	{ NULL, NULL, NULL },
 };

@@ -115,7 +115,7 @@ void doctor_sandbox(GPtrArray *findings, const struct sandbox *s)
 
 	if (s->problem) {
 		finding_add(findings, FINDING_LACKING, "store", s->name,
-			    "the workspace is not concerned; sbxfs destroy --force drops the sandbox", "%s", s->problem);
+			    "the workspace is not concerned; sbxfs fsck tells more, sbxfs destroy --force drops the sandbox", "%s", s->problem);
 		return;
 	}
 	check_mount(findings, s);

@@ -6,7 +6,7 @@
 
 #include "tools/output.h"
 
-static const char *const levels[] = { "ok", "note", "lacking" };
+static const char *const levels[] = { "ok", "note", "lacking", "damaged" };
 
 static void finding_free(gpointer data)
 {
@@ -40,10 +40,10 @@ void finding_add(GPtrArray *all, enum finding_level level, const char *check, co
 	g_ptr_array_add(all, f);
 }
 
-bool findings_lack(const GPtrArray *all)
+bool findings_are_bad(const GPtrArray *all)
 {
 	for (unsigned i = 0; i < all->len; i++)
-		if (((const struct finding *)all->pdata[i])->level == FINDING_LACKING)
+		if (((const struct finding *)all->pdata[i])->level >= FINDING_LACKING)
 			return true;
 	return false;
 }

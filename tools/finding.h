@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * finding - what an examination found: good, worth knowing, or lacking, and what to do about it
+ * finding - what an examination found: good, worth knowing, lacking or damaged, and what to do about it
  */
 
 #include <glib.h>
 #include <stdbool.h>
 
-enum finding_level { FINDING_OK, FINDING_NOTE, FINDING_LACKING };
+enum finding_level { FINDING_OK, FINDING_NOTE, FINDING_LACKING, FINDING_DAMAGED };
 
 struct finding {
 	enum finding_level level;
@@ -23,7 +23,8 @@ GPtrArray *findings_new(void);
 /* finding_add() - strings are copied; @message is formatted. */
 void finding_add(GPtrArray *all, enum finding_level level, const char *check, const char *sandbox, const char *remedy,
 		 const char *format, ...) G_GNUC_PRINTF(6, 7);
-bool findings_lack(const GPtrArray *all);
+/* findings_are_bad() - one is lacking or damaged. */
+bool findings_are_bad(const GPtrArray *all);
 void findings_print(const GPtrArray *all);
 /* findings_json() - aa{sv}, floating. */
 GVariant *findings_json(const GPtrArray *all);

@@ -122,13 +122,11 @@ JsonNode *mcp_tools_list(void)
 G_GNUC_PRINTF(2, 3)
 static bool refuse(GError **error, const char *format, ...)
 {
-	g_autofree char *message = NULL;
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	*error = g_error_new_valist(RPC_ERROR, RPC_ERROR_PARAMS, format, args);
 	va_end(args);
-	g_set_error_literal(error, RPC_ERROR, RPC_ERROR_PARAMS, message);
 	return false;
 }
 

@@ -12,8 +12,10 @@
 #include <glib.h>
 #include <json-glib/json-glib.h>
 
-/* mcp_tools_list() - the result of tools/list. mcp_tools_call() - that of tools/call with @params, for the sandbox
- * @target (NULL: found as the commands find it). A tool that fails is a result too; @error (RPC_ERROR) is for what
- * cannot be called. Caller owns the node. */
+/* mcp_tools_list() - the result of tools/list. Caller owns the node. */
 JsonNode *mcp_tools_list(void);
+/*
+ * mcp_tools_call() - the result of tools/call with @params, for the sandbox @target (NULL: found as the commands find
+ * it). A tool that fails is a result too; @error (RPC_ERROR; not NULL) is for what cannot be called.
+ */
 JsonNode *mcp_tools_call(JsonObject *params, const char *target, GError **error);
