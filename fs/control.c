@@ -10,6 +10,7 @@
 
 #include "fs/fuse_device.h"
 #include "fs/overlay.h"
+#include "snapshot/gc.h"
 #include "snapshot/store.h"
 
 G_DEFINE_QUARK(sbxfs-control-error-quark, control_error)
@@ -202,6 +203,53 @@ static GVariant *op_unsettle(struct overlay *o, GVariantDict *in, int *ret_fd, G
 	return r < 0 ? control_fail(error, r, "unsettle") : answer_empty();
 }
 
+static GVariant *op_gc(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+{
+	gboolean automatic = FALSE, dry_run = FALSE;
+	g_autoptr(gc_t) g = NULL;
+	const struct gc_result *result;
+	GVariantDict d;
+	int r;
+
+	(void)ret_fd;
+	g_variant_dict_lookup(in, "automatic", "b", &automatic);
+	g_variant_dict_lookup(in, "dry-run", "b", &dry_run);
+	r = overlay_gc(o, automatic, dry_run, &g);
+	if (r < 0)
+		return control_fail(error, r, "gc");
+	result = gc_result(g);
+	g_variant_dict_init(&d, NULL);
+	g_variant_dict_insert_value(&d, "snapshots",
+				    g_variant_new_strv((const char *const *)result->snapshots->pdata, result->snapshots->len));
+	g_variant_dict_insert(&d, "versions", "t", result->versions);
+	g_variant_dict_insert(&d, "contents", "t", result->contents);
+	g_variant_dict_insert(&d, "bytes", "t", result->bytes);
+	return g_variant_dict_end(&d);
+}
+
+static int append_record(struct overlay *o, GVariant *encoded)
+{
+	struct audit_record r;
+	gsize size;
+	const void *data = g_variant_get_fixed_array(encoded, &size, 1);
+
+	return audit_record_decode(data, size, &r) && r.kind >= AUDIT_RUN ? overlay_append(o, &r) : -EINVAL;
+}
+
+static GVariant *op_record(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+{
+	g_autoptr(GVariant) records = g_variant_dict_lookup_value(in, "records", G_VARIANT_TYPE("aay"));
+	int r = records ? 0 : -EINVAL;
+
+	(void)ret_fd;
+	for (gsize i = 0; r == 0 && i < g_variant_n_children(records); i++) {
+		g_autoptr(GVariant) encoded = g_variant_get_child_value(records, i);
+
+		r = append_record(o, encoded);
+	}
+	return r < 0 ? control_fail(error, r, "record") : answer_empty();
+}
+
 static const struct {
 	const char *name;
 	GVariant *(*run)(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error);
@@ -210,7 +258,8 @@ static const struct {
 	{ "pin", op_pin },           { "unpin", op_unpin },
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "settle", op_settle },
-	{ "unsettle", op_unsettle },
+	{ "unsettle", op_unsettle }, { "record", op_record },
+	{ "gc", op_gc },
 };
 
 GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error)

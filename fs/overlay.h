@@ -71,6 +71,8 @@ void overlay_drain(struct overlay *o);
 bool overlay_audit(struct overlay *o, GError **error);
 /* overlay_record() - what is no operation of the overlay. */
 int overlay_record(struct overlay *o, enum audit_kind kind, const char *operation, const char *detail);
+/* overlay_append() - a record that somebody else made: it says itself who did what. */
+int overlay_append(struct overlay *o, struct audit_record *r);
 /* overlay_caller() - on whose behalf this thread calls from now on; for the audit. */
 void overlay_caller(int32_t pid, uint32_t uid);
 
@@ -149,6 +151,12 @@ int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
 /* overlay_pin() - the present state as an immutable one without a name, until overlay_unpin(). */
 int overlay_pin(struct overlay *o, int64_t *ret_epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
+/*
+ * overlay_gc() - snapshot/gc.h, while the view goes on; @automatic and @dry_run as there. The result is in @ret, for gc_free().
+ * Not beside a commit, an undo or a rollback: their callers see to it.
+ */
+struct gc;
+int overlay_gc(struct overlay *o, bool automatic, bool dry_run, struct gc **ret);
 /*
  * overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. What the rules call
  * scratch stays as it is, and the directories on the way to it, unless @scratch; paths that are named are always rolled back.

@@ -28,6 +28,9 @@ struct overlay {
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
 	struct audit_note *audit;        /* NULL until overlay_audit() */
+	GArray *pins;                    /* int64_t: the epochs that somebody reads, once for each reader */
+	GArray *orphans;                 /* struct orphan: rows that wait to be dropped together */
+	uint64_t orphan_bytes;           /* of their contents */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 	bool workspace_rows;             /* some row has the number of a workspace object */
 	/* The workspace directory looked into last: lookups come in runs. */
@@ -124,8 +127,11 @@ int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
 /* dentry_anchor() - a row for a name of a workspace object, which covers the object at this very path. In a transaction. */
 int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
-/* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
+/* node_forget_unused() - closes what a node without kernel references needs no more, frees what nothing holds; the rows of an orphan wait. */
 void node_forget_unused(struct overlay *o, struct node *n);
+GArray *orphans_new(void);
+/* orphans_drop() - the rows that wait; before each new epoch, to which they would belong. Not in a transaction. */
+void orphans_drop(struct overlay *o);
 
 /* overlay_data.c */
 

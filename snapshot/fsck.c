@@ -62,6 +62,8 @@ static void end(struct fsck *f)
 /* The index */
 
 #define NOW "(SELECT CAST(value AS INTEGER) FROM setting WHERE key = 'epoch')"
+/* The epochs that somebody can look at. Of others gc may have taken a name's versions and left the node's, or the other way round. */
+#define SHOWN "(SELECT epoch AS e FROM snapshot UNION SELECT " NOW ")"
 /* A name as "PARENT/NAME"; of a blob, so what is no UTF-8 is made some when it is told. */
 #define NAME "printf('%d/%s', n.parent, CAST(n.name AS TEXT))"
 
@@ -89,15 +91,12 @@ static const struct query {
 	  " (SELECT parent, name, born, lag(died) OVER (PARTITION BY parent, name ORDER BY died) AS past FROM name) n WHERE n.born "
 	  "< n.past" },
 	{ FSCK_DAMAGE, "names",
-	  "SELECT printf('name %s: there is no node %d in epoch %d', " NAME
-	  ", n.ino, n.born) FROM name n WHERE n.ino <> 0 AND NOT EXISTS"
-	  " (SELECT 1 FROM node o WHERE o.ino = n.ino AND o.born <= n.born AND o.died > n.born)" },
+	  "SELECT printf('name %s: there is no node %d in epoch %d', " NAME ", n.ino, e) FROM name n JOIN " SHOWN
+	  " ON n.born <= e AND n.died > e WHERE n.ino <> 0 AND NOT EXISTS"
+	  " (SELECT 1 FROM node o WHERE o.ino = n.ino AND o.born <= e AND o.died > e)" },
 	{ FSCK_DAMAGE, "names",
-	  "SELECT printf('name %s: there is no node %d in epoch %d', " NAME ", n.ino, min(n.died, " NOW " + 1) - 1) FROM name n"
-	  " WHERE n.ino <> 0 AND NOT EXISTS (SELECT 1 FROM node o WHERE o.ino = n.ino AND"
-	  " o.born < min(n.died, " NOW " + 1) AND o.died >= min(n.died, " NOW " + 1))" },
-	{ FSCK_DAMAGE, "names",
-	  "SELECT printf('name %s: there is no directory %d', " NAME ", n.parent) FROM name n WHERE n.parent <> 1 AND NOT EXISTS"
+	  "SELECT printf('name %s: there is no directory %d', " NAME ", n.parent) FROM name n WHERE n.parent <> 1 AND EXISTS"
+	  " (SELECT 1 FROM " SHOWN " WHERE n.born <= e AND n.died > e) AND NOT EXISTS"
 	  " (SELECT 1 FROM node o WHERE o.ino = n.parent AND (o.mode & 61440) IN (0, 16384))" },
 	{ FSCK_DAMAGE, "contents",
 	  "SELECT printf('node %d: there is no content %d', ino, content) FROM node WHERE content <> 0 AND content NOT IN (SELECT "
@@ -129,7 +128,8 @@ static const struct query {
 	{ FSCK_LEFTOVER, "merge-texts",
 	  "SELECT printf('text of origin %d, which is not there', origin) FROM base WHERE origin NOT IN (SELECT id FROM origin)" },
 	{ FSCK_NOTE, "unused",
-	  "SELECT printf('%d contents that no node has any more, %d bytes', count(*), sum(size)) FROM content WHERE id NOT IN "
+	  "SELECT printf('%d contents that no node has any more, %d bytes; sbxfs gc gives them back', count(*), sum(size)) FROM "
+	  "content WHERE id NOT IN "
 	  "(SELECT content FROM node) AND"
 	  " id NOT IN (SELECT base FROM content) HAVING count(*) > 0" },
 };

@@ -4,10 +4,10 @@
 /*
  * fsck - does the index agree with itself and with objects/?
  *
- * Whatever a row refers to must be there and be what the row says: nodes of names in all their epochs, contents of
- * nodes, bases of contents, origins, files of large contents; the texts kept for merges have the hash that their origin
- * recorded. Contents have no hash of their own, for they are written in place, so a bit that changed in the middle of
- * one is not found.
+ * Whatever a row refers to must be there and be what the row says: nodes of names in each epoch that can be looked at,
+ * contents of nodes, bases of contents, origins, files of large contents; the texts kept for merges have the hash that
+ * their origin recorded. Contents have no hash of their own, for they are written in place, so a bit that changed in
+ * the middle of one is not found.
  *
  * Looking changes nothing. A repair removes what no row refers to, which is what a killed process left, and nothing
  * else: where something is missing or contradicts itself, only a human can say what to give up.

@@ -26,6 +26,7 @@ static const struct command table[] = {
 	{ "profile", cmd_profile, "list, show and check policy profiles" },
 	{ "doctor", cmd_doctor, "tell what the system or a sandbox lacks, and what to do" },
 	{ "fsck", cmd_fsck, "check a sandbox's store and audit" },
+	{ "gc", cmd_gc, "give back what neither the view nor a snapshot shows" },
 	{ "destroy", cmd_destroy, "delete a sandbox with all it holds" },
 	{ NULL, NULL, NULL },
 };

@@ -71,5 +71,6 @@ int cmd_profile(struct invocation *inv, GError **error);
 int cmd_doctor(struct invocation *inv, GError **error);
 int cmd_fsck(struct invocation *inv, GError **error);
 int cmd_destroy(struct invocation *inv, GError **error);
+int cmd_gc(struct invocation *inv, GError **error);
 /* cmd_mount_helper() - as mount(8) calls mount.fuse.sbxfs; not in the table. */
 int cmd_mount_helper(struct invocation *inv, GError **error);

@@ -7,6 +7,7 @@ or the machine itself, would still stop it, only the first half is tried.
 """
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import select
@@ -437,14 +438,6 @@ def test_exit_status(t):
     run(t, 'true', options=('--on-exit', 'never'), code=2)
 
 
-def wait_until(condition, what):
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise Failed(f'{what}: not in 20 s')
-
-
 def processes_with(mark, program=None):
     """Everything that has it as an argument, those that wait for the program too; or the program alone."""
     found = []
@@ -517,6 +510,17 @@ def test_several_runs_in_one_sandbox(t):
     write(os.path.join(point, 'stop'), '')
     eq(second.wait(30), 0, 'the second')
     nothing_left(t)
+
+
+@once
+def test_a_run_is_in_the_audit(t):
+    yield
+    run(t, 'sh', '-c', 'exit 3', code=3)
+    records = [json.loads(line) for line in t.sbxfs('log', t.name, '--json').out.splitlines()]
+    runs = [(r['operation'], r['detail']) for r in records if r['kind'] == 'run']
+    eq([r[0] for r in runs], ['run', 'run-end'], 'start and end')
+    eq(runs[0][1], "run-1: 'sh' '-c' 'exit 3'", 'the command')
+    check(runs[1][1].startswith('run-1: exit 3 after '), f'the end: {runs[1][1]}')
 
 
 @once
