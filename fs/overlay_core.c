@@ -63,6 +63,7 @@ void overlay_free(struct overlay *o)
 {
 	if (!o)
 		return;
+	ask_free(o);
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
@@ -109,6 +110,7 @@ const struct policy *overlay_policy(struct overlay *o)
 void overlay_lock(struct overlay *o)
 {
 	g_mutex_lock(&o->lock);
+	ask_begin(o);
 }
 
 void overlay_unlock(struct overlay *o)
@@ -126,9 +128,16 @@ void overlay_counters(struct overlay *o, struct overlay_counters *ret)
 
 /* Transactions */
 
-int overlay_begin(struct overlay *o)
+int transaction_begin(struct overlay *o)
 {
 	return store_begin(o->store);
+}
+
+int overlay_begin(struct overlay *o)
+{
+	int r = ask_settle(o);
+
+	return r < 0 ? r : transaction_begin(o);
 }
 
 static void undo_clear(struct undo *u)

@@ -117,7 +117,7 @@ GArray *orphans_new(void)
 
 static int orphans_drop_rows(struct overlay *o)
 {
-	int r = overlay_begin(o);
+	int r = transaction_begin(o);
 
 	for (unsigned i = 0; r == 0 && i < o->orphans->len; i++) {
 		struct orphan *orphan = &g_array_index(o->orphans, struct orphan, i);

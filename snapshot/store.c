@@ -313,6 +313,17 @@ int store_set(struct store *s, const char *key, const char *value)
 	return db_run(q);
 }
 
+int store_settings(struct store *s, const char *prefix, void (*fn)(const char *key, const char *value, void *user), void *user)
+{
+	struct db_query *q = db_query(s->db, "SELECT key, value FROM setting WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key");
+	int r;
+
+	db_bind_text(q, 0, prefix);
+	while ((r = db_step(q)) > 0)
+		fn(db_text(q, 0), db_text(q, 1), user);
+	return r;
+}
+
 /* Transactions */
 
 int store_begin(struct store *s)

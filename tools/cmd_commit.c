@@ -195,7 +195,7 @@ static bool to_git(struct commit *c, GError **error)
 		return true;
 	}
 	if (c->git.patch)
-		return commit_git_write_patch(&c->git, c->from, c->to, c->changes, error);
+		return commit_git_write_patch(&c->git, c->attached, c->from, c->to, c->changes, error);
 	if (!c->json)
 		print_summary(c);
 	if (!c->dry_run && !confirm("Make this git commit?", c->yes, error))

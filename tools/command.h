@@ -59,6 +59,7 @@ int cmd_umount(struct invocation *inv, GError **error);
 int cmd_list(struct invocation *inv, GError **error);
 int cmd_log(struct invocation *inv, GError **error);
 int cmd_status(struct invocation *inv, GError **error);
+int cmd_ask(struct invocation *inv, GError **error);
 int cmd_snapshot(struct invocation *inv, GError **error);
 int cmd_diff(struct invocation *inv, GError **error);
 int cmd_gate(struct invocation *inv, GError **error);

@@ -14,6 +14,7 @@ struct gating {
 	const char *checks; /* instead of the policy's; NULL */
 	const char *test;   /* the same */
 	const char *reason; /* for missing or failing tests, or NULL */
+	bool only_read;     /* without the check that runs a command */
 };
 
 /* gating_run() - @ret is freed with gate_result_free(). */
