@@ -375,7 +375,7 @@ static bool choose_mountpoint(struct plan *p, GError **error)
 	return g_str_equal(p->what.mountpoint, p->what.workspace) || check_mountpoint_place(p, error);
 }
 
-static bool check_platform(GError **error)
+bool mounting_check_device(GError **error)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
@@ -539,7 +539,7 @@ static bool check(struct plan *p, GError **error)
 {
 	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) &&
 	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) &&
-	       choose_mountpoint(p, error) && choose_policy(p, error) && check_platform(error);
+	       choose_mountpoint(p, error) && choose_policy(p, error) && mounting_check_device(error);
 }
 
 char *mounting_name(const struct mount_request *request, GError **error)
