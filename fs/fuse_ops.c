@@ -166,7 +166,7 @@ static bool caller_only_looks(fuse_req_t req)
 #ifdef SYS_stat
 		SYS_stat, SYS_lstat, SYS_access,
 #endif
-		SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_faccessat2,
+		SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_faccessat2, SYS_getxattr, SYS_lgetxattr, SYS_listxattr, SYS_llistxattr,
 	};
 	g_autofree char *path = g_strdup_printf("/proc/%d/syscall", (int)fuse_req_ctx(req)->pid), *text = NULL;
 	char *end;

@@ -81,6 +81,11 @@ int guard_create(const struct verdict *v)
 	return r == -ENOENT ? -EACCES : r;
 }
 
+int guard_link_above(const struct policy *p, const struct verdict *v, const char *path)
+{
+	return policy_names_closed_below(p, v->view, path) ? -EACCES : 0;
+}
+
 int guard_traverse(const struct verdict *v)
 {
 	return v->walkable ? 0 : guard_look(v);

@@ -34,6 +34,8 @@ int guard_read_xattr(const struct verdict *v);
 bool guard_is_masked(const struct verdict *v);
 /* guard_create() - a name that does not exist yet; a hidden one is -EACCES, for -ENOENT would make no sense there. */
 int guard_create(const struct verdict *v);
+/* guard_link_above() - of a symbolic link at @path, which may not stand in for a directory above a protected name. */
+int guard_link_above(const struct policy *p, const struct verdict *v, const char *path);
 /* guard_look() - what shows of an object without its bytes: attributes, the names in a directory, the target of a symlink. Never asks. */
 int guard_look(const struct verdict *v);
 /* guard_traverse() - looking up a name in a directory. */

@@ -285,8 +285,12 @@ static int overlay_change_data(struct overlay *o, uint64_t ino, const struct dat
 	overlay_lock(o);
 	audit_begin(o, &(struct audit_about){ .operation = change->operation, .ino = ino });
 	r = regular_node(o, ino, &n);
-	if (r == 0)
+	if (r == 0) {
 		r = ask_to_change(o, n);
+		/* The kernel keeps a page that was changed in a shared mapping, also when it may not be written. Nobody is to read it. */
+		if (r < 0)
+			invalidator_inode(o->invalidator, ino, true);
+	}
 	if (r == 0 && (change->buf || !(change->mode & FALLOC_FL_PUNCH_HOLE)))
 		r = overlay_has_room(o, change->buf ? change->size : change->length);
 	if (r == 0)

@@ -163,6 +163,18 @@ void overlay_forget(struct overlay *o, uint64_t ino, uint64_t count)
 
 /* Making */
 
+/*
+ * What the rules say of an object of the type in @mode that is to be called @name in @dir; @v is the verdict of the two, @n the
+ * object if there is one already.
+ */
+static int ask_to_name(struct overlay *o, struct node *dir, const char *name, uint32_t mode, const struct verdict *v, const struct node *n)
+{
+	g_autofree char *path = S_ISLNK(mode) ? dentry_path(dir, name) : NULL;
+	int r = ask_to_make(o, dir, name, v, n);
+
+	return r == 0 && path ? guard_link_above(o->policy, v, path) : r;
+}
+
 struct making {
 	const char *operation; /* for the audit */
 	uint32_t mode;
@@ -240,7 +252,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		if (c.node)
 			r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
 		else
-			r = ask_to_make(o, dir, name, &v, NULL);
+			r = ask_to_name(o, dir, name, m->mode, &v, NULL);
 	}
 	if (r == 0)
 		r = overlay_begin(o);
@@ -336,7 +348,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0) {
 		lower = node_lower_path(n);
 		child_verdict(o, dir, name, lower, false, false, &v);
-		r = ask_to_make(o, dir, name, &v, n);
+		r = ask_to_name(o, dir, name, n->row.attr.mode, &v, n);
 	}
 	if (r == 0)
 		r = overlay_begin(o);
@@ -570,7 +582,7 @@ static int move_allowed(struct overlay *o, struct node *n, struct node *dir, con
 	if (r < 0)
 		return r;
 	child_verdict(o, dir, name, lower, false, node_is_dir(n), &v);
-	return ask_to_make(o, dir, name, &v, n);
+	return ask_to_name(o, dir, name, n->row.attr.mode, &v, n);
 }
 
 static int move_check(struct overlay *o, const struct move *m, unsigned int flags)

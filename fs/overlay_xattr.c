@@ -81,6 +81,9 @@ static int read_xattrs(struct overlay *o, uint64_t ino, const char *name, const 
 	overlay_lock(o);
 	audit_begin(o, &(struct audit_about){ .operation = operation, .ino = ino });
 	r = xattr_node(o, ino, name, &n);
+	/* ls(1) asks each file for a label of the system's. That there is none says nothing, and a refusal would be an error to it. */
+	if (r == -EACCES && name && !g_str_has_prefix(name, "user."))
+		r = -ENODATA;
 	if (r == 0 && xattr_is_content(name))
 		r = ask_to_read(o, n);
 	if (r == 0)

@@ -211,6 +211,16 @@ bool policy_names_open_below(const struct policy *p, struct policy_match m, cons
 	return open_below(p, m, path) == PATTERN_BELOW_NAMED;
 }
 
+bool policy_names_closed_below(const struct policy *p, struct policy_match m, const char *path)
+{
+	enum action closing = MAX(policy_action(p, m) + 1, ACTION_READ);
+
+	for (int i = 0; i < POLICY_LAYERS; i++)
+		if (rule_list_names_below(p->layers[i].rules, m.rule[i], closing, path, strlen(path)))
+			return true;
+	return false;
+}
+
 /* Of several layers with the same verdict the first is named, but a rule before the default. */
 bool policy_explain(const struct policy *p, struct policy_match m, struct policy_reason *ret_reason)
 {

@@ -138,6 +138,14 @@ bool policy_may_open_below(const struct policy *p, struct policy_match m, const 
  */
 bool policy_names_open_below(const struct policy *p, struct policy_match m, const char *path);
 
+/*
+ * policy_names_closed_below() - does a rule that closes more than @m name @path itself as the way to something below?
+ *
+ * "read = /conf/app/key" names conf and conf/app. A symbolic link there would lead the name that the rule protects to
+ * another place. Closing means ACTION_READ and above.
+ */
+bool policy_names_closed_below(const struct policy *p, struct policy_match m, const char *path);
+
 /* Why */
 
 /* Borrowed from the policy. */

@@ -3,13 +3,17 @@
 
 #include <string.h>
 
+#include "rules/network.h"
 #include "rules/policy_error.h"
 #include "rules/policy_file.h"
 #include "rules/setting.h"
 
 #define PROFILES_MAX 1000
 
-/* Of the sections whose values others interpret: what may stand in them, and whether more than once. */
+/*
+ * Of the sections whose values others interpret: what may stand in them, and whether more than once. [network]:
+ * rules/network.h; [limits]: tools/run/limit.h; [run]: tools/run/places.h, environment.h; [gate]: gate/gate_config.h.
+ */
 static const struct {
 	const char *section;
 	const char *key;
@@ -337,6 +341,10 @@ static bool setting_key(struct parser *x, struct profile *p, const char *kind, c
 		return fail(error, x->file, item->line, "default = \"%s\" must be allow, deny or ask", item->value);
 	if (!check_value(x, s.section, item, error))
 		return false;
+	if (strcmp(kind, "network") == 0 && strcmp(item->key, "default") != 0 && !network_check_entries(item->value, error)) {
+		g_prefix_error(error, "%s:%u: ", x->file->path, item->line);
+		return false;
+	}
 	s.key = g_strdup(item->key);
 	s.value = g_strdup(item->value);
 	g_array_append_val(p->settings, s);

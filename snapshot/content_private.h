@@ -74,6 +74,8 @@ static inline struct content *content_base(const struct content *c)
 	return c->base_size > 0 ? c->base : NULL;
 }
 
+/* content_has_object() - 1 when the index has a content @id that lies in a file, 0 when it has not, or -errno. */
+int content_has_object(struct store *s, int64_t id);
 /* content_get_object() - opens it if needed; a reference. */
 int content_get_object(struct content *c, struct object **ret);
 /*

@@ -339,7 +339,7 @@ int content_drop(struct store *s, int64_t id)
 	return r;
 }
 
-int content_purge(struct store *s, int64_t id)
+int content_has_object(struct store *s, int64_t id)
 {
 	struct db_query *q = db_query(store_db(s), "SELECT 1 FROM content WHERE id = ? AND kind = 1");
 	int r;
@@ -348,6 +348,13 @@ int content_purge(struct store *s, int64_t id)
 	r = db_step(q);
 	if (r > 0)
 		db_done(q);
+	return r;
+}
+
+int content_purge(struct store *s, int64_t id)
+{
+	int r = content_has_object(s, id);
+
 	return r == 0 ? object_remove(store_objects(s), id) : MIN(r, 0);
 }
 

@@ -14,23 +14,6 @@
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
 
-/* Holds off every mount and every other command until it is closed, also for a store that cannot be read. */
-static int take_store(const struct sandbox *s, GError **error)
-{
-	g_autofree char *path = g_build_filename(s->dir, "lock", NULL);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0) {
-		tool_error_errno(error, -errno, path, "%s", path);
-		return -1;
-	}
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return fd;
-	close(fd);
-	tool_error(error, EXIT_BUSY, s->name, "sandbox %s is in use by another process (see %s)", s->name, path);
-	return -1;
-}
-
 static bool check_unmounted(const struct sandbox *s, GError **error)
 {
 	if (s->live) {
@@ -87,7 +70,7 @@ static bool destroy(const struct sandbox *s, bool force, GError **error)
 
 	if (!check_unmounted(s, error))
 		return false;
-	lock = take_store(s, error);
+	lock = sandbox_lock(s, error);
 	if (lock < 0)
 		return false;
 	ok = (force || check_contents(s, error)) && store_dir_remove(s->dir, error);

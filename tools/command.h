@@ -67,7 +67,10 @@ int cmd_commit(struct invocation *inv, GError **error);
 int cmd_rollback(struct invocation *inv, GError **error);
 int cmd_run(struct invocation *inv, GError **error);
 int cmd_why(struct invocation *inv, GError **error);
+int cmd_mcp(struct invocation *inv, GError **error);
 int cmd_profile(struct invocation *inv, GError **error);
+int cmd_doctor(struct invocation *inv, GError **error);
+int cmd_fsck(struct invocation *inv, GError **error);
 int cmd_destroy(struct invocation *inv, GError **error);
 int cmd_gc(struct invocation *inv, GError **error);
 /* cmd_mount_helper() - as mount(8) calls mount.fuse.sbxfs; not in the table. */

@@ -43,3 +43,6 @@ bool mounting_run(const struct mount_request *request, mounting_announce announc
 
 /* mounting_name() - the name of the sandbox that mounting_run() would make or resume. Caller frees. */
 char *mounting_name(const struct mount_request *request, GError **error);
+
+/* mounting_check_device() - /dev/fuse can be opened; else EXIT_PLATFORM with the remedy. */
+bool mounting_check_device(GError **error);

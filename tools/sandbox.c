@@ -66,6 +66,22 @@ char *sandbox_name_from(const char *workspace)
 
 /* Reading */
 
+int sandbox_lock(const struct sandbox *s, GError **error)
+{
+	g_autofree char *path = g_build_filename(s->dir, "lock", NULL);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0) {
+		tool_error_errno(error, -errno, path, "%s", path);
+		return -1;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	close(fd);
+	tool_error(error, EXIT_BUSY, s->name, "sandbox %s is in use by another process (see %s)", s->name, path);
+	return -1;
+}
+
 bool sandbox_is_locked(const char *dir)
 {
 	g_autofree char *path = g_build_filename(dir, "lock", NULL);

@@ -56,6 +56,11 @@ struct control *sandbox_connect(const struct sandbox *s, GError **error);
 bool sandbox_open_workspace(const struct sandbox *s, struct lower **ret, GError **error);
 /* sandbox_is_locked() - some process holds the store for writing: the one that serves the view, or another command. */
 bool sandbox_is_locked(const char *dir);
+/*
+ * sandbox_lock() - holds off every mount and every other command, also of a store that cannot be read, until the descriptor is closed.
+ * -1 with EXIT_BUSY when somebody has it.
+ */
+int sandbox_lock(const struct sandbox *s, GError **error);
 
 /*
  * sandbox_resolve() - the sandbox that @target names: a name, a path in a mounted view, or a path in a workspace that

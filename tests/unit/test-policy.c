@@ -420,6 +420,38 @@ static void test_may_open_below(void **state)
 	}
 }
 
+static void test_names_closed_below(void **state)
+{
+	static const struct {
+		const char *rules;
+		const char *path;
+		bool want;
+	} cases[] = {
+		{ "write = **\nread = /d/a/b", "d", true },
+		{ "write = **\nread = /d/a/b", "d/a", true },
+		{ "write = **\nread = /d/a/b", "d/a/b", false }, /* that is its own verdict */
+		{ "write = **\nread = /d/a/b", "e", false },
+		{ "write = **\ndeny = /d/**", "d", true },
+		{ "write = **\nhide = d/", "d", false },
+		{ "write = **\nscratch = /d/x", "d", false }, /* closes nothing */
+		{ "read = /d/x\nwrite = **", "d", false },   /* does not hold */
+		{ "write = **\ndeny = **/d/x", "d", false },  /* names no place */
+		{ "write = **\ndeny = re:^d/x", "d", false },
+		{ "write = **\nread = d\ndeny = /d/x", "d", true },
+		{ "write = **\ndeny = d\nread = /d/x", "d", false },
+		{ "", "d", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct policy *p = load_rules(cases[i].rules);
+
+		if (policy_names_closed_below(p, policy_match_path(p, cases[i].path, false), cases[i].path) != cases[i].want)
+			fail_msg("\"%s\" with: %s", cases[i].path, cases[i].rules);
+		policy_free(p);
+	}
+}
+
 /* "^(a+)+$" gives up on this path. It may close, and may not open. */
 static void test_giving_up_fails_closed(void **state)
 {
@@ -1171,6 +1203,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_nocase_is_per_profile),
 		cmocka_unit_test(test_child_follows_from_parent),
 		cmocka_unit_test(test_may_open_below),
+		cmocka_unit_test(test_names_closed_below),
 		cmocka_unit_test(test_giving_up_fails_closed),
 		cmocka_unit_test(test_index_against_slow_search),
 		cmocka_unit_test(test_ten_thousand_rules),

@@ -23,6 +23,7 @@
 #include "tools/run/limit.h"
 
 struct commands;
+struct net;
 
 struct confined {
 	char **places;	      /* arguments of bwrap: what can be seen */
@@ -34,6 +35,7 @@ struct confined {
 	size_t keep_output;	   /* bytes of each output for that log */
 	void (*stopped)(const char *limit, void *user); /* a limit ("memory=4G") ends it now; may be NULL */
 	void *user;
+	struct net *net; /* NULL = nothing but loopback */
 };
 
 #define CONFINED_TIMEOUT 124

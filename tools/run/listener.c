@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "tools/exit.h"
+#include "tools/run/fd_message.h"
 
 struct listener {
 	struct sock_filter *instructions;
@@ -70,33 +70,11 @@ struct listener *listener_new(const char *const *calls, GError **error)
 	return NULL;
 }
 
-/* An errno, and with 0 the descriptor. */
-static bool tell(const struct listener *l, int error, int fd)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr aligned;
-	} control = { 0 };
-	struct iovec iov = { &error, sizeof(error) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		struct cmsghdr *rights = &control.aligned;
-
-		m.msg_control = control.bytes;
-		m.msg_controllen = sizeof(control.bytes);
-		rights->cmsg_level = SOL_SOCKET;
-		rights->cmsg_type = SCM_RIGHTS;
-		rights->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
-	}
-	return sendmsg(l->pair[1], &m, MSG_NOSIGNAL) == sizeof(error);
-}
-
 bool listener_enter(const struct listener *l)
 {
 	unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
 	long fd = -1;
+	int error;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
 		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &l->program);
@@ -104,29 +82,18 @@ bool listener_enter(const struct listener *l)
 		if (fd < 0 && errno == EINVAL)
 			fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &l->program);
 	}
-	return tell(l, fd < 0 ? errno : 0, (int)fd) && fd >= 0;
+	error = fd < 0 ? errno : 0;
+	return fd_message_send(l->pair[1], &error, sizeof(error), (int)fd) && fd >= 0;
 }
 
 bool listener_take(struct listener *l, GError **error)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr aligned;
-	} control = { 0 };
 	int failure = ECHILD;
-	struct iovec iov = { &failure, sizeof(failure) };
-	struct msghdr m = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
-	};
-	const struct cmsghdr *rights;
 
 	close(l->pair[1]);
 	l->pair[1] = -1;
-	while (recvmsg(l->pair[0], &m, MSG_CMSG_CLOEXEC) < 0 && errno == EINTR)
-		;
-	rights = CMSG_FIRSTHDR(&m);
-	if (failure == 0 && rights && rights->cmsg_type == SCM_RIGHTS)
-		memcpy(&l->fd, CMSG_DATA(rights), sizeof(l->fd));
+	if (fd_message_receive(l->pair[0], &failure, sizeof(failure), &l->fd) < 0)
+		failure = errno;
 	if (l->fd >= 0)
 		return true;
 	tool_error(error, EXIT_PLATFORM, NULL,

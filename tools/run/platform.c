@@ -44,6 +44,32 @@ static const char *find_switch(void)
 	return NULL;
 }
 
+bool platform_check(GError **error)
+{
+	g_autofree char *bwrap = platform_find_bwrap(error);
+	const char *argv[] = { bwrap,		"--unshare-user",	"--unshare-pid", "--unshare-ipc", "--unshare-uts",
+			       "--unshare-net", "--unshare-cgroup-try", "--ro-bind",	 "/",		  "/",
+			       "--proc",	"/proc",		"--dev",	 "/dev",	  "true",
+			       NULL };
+	g_autofree char *said = NULL;
+	g_autoptr(GError) failure = NULL;
+	const char *remedy;
+	int status;
+
+	if (!bwrap)
+		return false;
+	if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &said, &status, error))
+		return false;
+	if (g_spawn_check_wait_status(status, &failure))
+		return true;
+	remedy = find_switch();
+	tool_error(error, EXIT_PLATFORM, "bwrap", "no program can be confined here: %s; %s", *g_strchomp(said) ? said : failure->message,
+		   remedy ? remedy :
+			    "a container needs CAP_SYS_ADMIN or --security-opt seccomp=unconfined --security-opt apparmor=unconfined, and an "
+			    "unmasked /proc (docker: --security-opt systempaths=unconfined)");
+	return false;
+}
+
 bool platform_explain(pid_t first, GError **error)
 {
 	const char *remedy = find_switch();

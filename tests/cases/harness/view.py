@@ -263,6 +263,9 @@ class View:
     def check_database(self):
         with contextlib.closing(sqlite3.connect(os.path.join(self.store(), 'store.db'), timeout=30)) as database:
             eq(database.execute('PRAGMA integrity_check').fetchall(), [('ok',)], 'PRAGMA integrity_check')
+        found = self.sbxfs('fsck', self.name, '--json', code=None).json()
+        bad = [f['message'] for f in found['findings'] if f['level'] == 'damaged' or f['check'] in ('pages', 'merge-texts') and f['remedy']]
+        eq(bad, [], 'what sbxfs fsck finds')
 
 
 def is_dead(pid):

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""What `sbxfs doctor` finds: each thing it looks for is taken away once, and it says so, with what to do."""
+import os
+import shutil
+
+from harness.kit import *  # noqa: F403
+from harness.view import case
+
+POLICY = '[profile cases]\n[files cases]\nwrite = **\ndeny = *.deny\nhide = *.hid\nmask = *.mask\n'
+ruled = case(policy=POLICY, modes=('fresh',), remount=False)
+once = case(modes=('fresh',), remount=False)
+by_itself = case(mount=False, modes=('fresh',))
+alone = case(mount=False, modes=('fresh',), root=True)
+
+
+def doctor(t, *target, prefix=(), **named):
+    """Its findings by their check, as (level, message, remedy). The exit code agrees with them."""
+    done = t.program(*prefix, 'sbxfs', 'doctor', '--json', *target, code=None, **named)
+    answer = done.json()
+    lacking = [f for f in answer['findings'] if f['level'] == 'lacking']
+    eq((done.code, answer['fine']), (10 if lacking else 0, not lacking), f'exit code and verdict ({short(done.err)})')
+    found = {}
+    for f in answer['findings']:
+        found.setdefault(f['check'], []).append((f['level'], f['message'], f['remedy'] or ''))
+    return found
+
+
+def expect(found, check_name, level, *words):
+    """One finding of that check has the level, and mentions the words."""
+    texts = [message + ' ' + remedy for its, message, remedy in found.get(check_name, []) if its == level]
+    check(any(all(word in text for word in words) for text in texts), f'{check_name} should be {level} and tell of {words}: {short(found.get(check_name))}')
+
+
+@once
+def test_a_sound_sandbox(t):
+    t.seed({'f': 'f', 'g': ('=', 'f')})
+    yield
+    found = doctor(t, t.name)
+    for name in ('fuse', 'fusermount3', 'kernel', 'runtime-directory', 'mount', 'policy', 'hard-links'):
+        eq([level for level, *_ in found[name]], ['ok'], name)
+    text = t.sbxfs('doctor', t.name, code=None).out
+    check(f'ok       {t.name}: mount: mounted\n' in text, f'as text: {short(text)}')
+    t.sbxfs('doctor', 'no-such-sandbox', code=7)
+
+
+@ruled
+def test_names_of_one_file_that_the_rules_tell_apart(t):
+    t.seed({'a.deny': 'secret', 'd/open': ('=', 'a.deny'), 'b.hid': 'secret', 'c.deny': ('=', 'b.hid'), 'm.mask': 'K=v', 'd/plain': ('=', 'm.mask'),
+            'x': 'x', 'y': ('=', 'x')})
+    yield
+    found = doctor(t, t.name)
+    expect(found, 'hard-links', 'lacking', 'a.deny', 'd/open', 'copy')
+    expect(found, 'hard-links', 'lacking', 'm.mask', 'd/plain')
+    eq(len(found['hard-links']), 2, f'no others: {short(found["hard-links"])}')
+    eq(read(t.m('d/open')), b'secret', 'what it warns of is so')
+
+
+@once
+def test_a_view_whose_process_is_gone(t):
+    t.kill_daemon()
+    expect(doctor(t, t.name), 'mount', 'lacking', t.mnt, 'gone', f'sbxfs umount {t.name}')
+    t.umount()
+    expect(doctor(t), 'mount', 'ok', 'unmounted')
+
+
+@once
+def test_a_policy_that_was_changed_or_broken(t):
+    write(t.policy_file, read(t.policy_file).replace(b'write = **\n', b'write = **\ndeny = later\n'))
+    expect(doctor(t, t.name), 'policy', 'note', 'changed since', '-p')
+    append(t.policy_file, 'nonsense = x\n')
+    expect(doctor(t, t.name), 'policy', 'note', 'nonsense', 'stays in force')
+
+
+@case(mount=False, modes=('fresh',), workspace_changes=True)
+def test_a_workspace_that_is_gone(t):
+    yield
+    t.mount()
+    t.umount()
+    os.rename(t.low, t.path('elsewhere'))
+    expect(doctor(t, t.name), 'workspace', 'lacking', t.low)
+    os.rename(t.path('elsewhere'), t.low)
+    expect(doctor(t, t.name), 'hard-links', 'ok')
+
+
+@by_itself
+def test_a_store_that_cannot_be_read(t):
+    yield
+    t.mount()
+    t.umount()
+    shutil.copytree(t.store(), t.path('kept'))
+    write(os.path.join(t.store(), 'store.db'), b'no database' * 4000)
+    expect(doctor(t, t.name), 'store', 'lacking', t.store())
+    remove_tree(t.store())
+    os.rename(t.path('kept'), t.store())
+    expect(doctor(t, t.name), 'mount', 'ok')
+
+
+@by_itself
+def test_programs_that_are_missing(t):
+    yield
+    os.mkdir(t.path('bin'))
+    os.symlink(shutil.which('sbxfs'), t.path('bin/sbxfs'))
+    found = doctor(t, env={'PATH': t.path('bin')})
+    expect(found, 'confinement', 'lacking', 'bwrap', 'bubblewrap')
+    expect(found, 'fusermount3', 'lacking', 'fuse3')
+    write(t.path('bin/bwrap'), '#!/bin/sh\necho the namespaces were refused >&2\nexit 1\n')
+    shutil.copy(shutil.which('fusermount3'), t.path('bin/fusermount3'))
+    os.chmod(t.path('bin/bwrap'), 0o755)
+    found = doctor(t, env={'PATH': t.path('bin') + ':/bin:/usr/bin'})
+    expect(found, 'confinement', 'lacking', 'the namespaces were refused')
+    expect(found, 'fusermount3', *(['ok'] if t.is_root else ['lacking', 'set-user-ID']))
+
+
+@alone
+def test_a_system_without_the_device(t):
+    yield
+    hide = ('unshare', '-m', '--propagation', 'private', 'bash', '-c', 'mount -t tmpfs none /dev && exec "$@"', '-')
+    expect(doctor(t, prefix=hide), 'fuse', 'lacking', '/dev/fuse', 'modprobe')
+
+
+@alone
+def test_where_the_stores_lie(t):
+    yield
+    for size, level in (('2g', 'ok'), ('500m', 'note'), ('1m', 'lacking')):
+        over = ('unshare', '-m', '--propagation', 'private', 'bash', '-c', f'mount -t tmpfs -o size={size} none {t.path("state")} && exec "$@"', '-')
+        found = doctor(t, prefix=over)
+        expect(found, 'store-space', level, t.path('state'))
+        expect(found, 'store-file-system', 'note', 'tmpfs', 'XDG_STATE_HOME')
+
+
+@case(mount=False, modes=('fresh',), root=False)
+def test_stores_that_cannot_be_made(t):
+    yield
+    os.chmod(t.path('state'), 0o500)
+    expect(doctor(t), 'store', 'lacking', t.path('state'), 'XDG_STATE_HOME')
+    os.chmod(t.path('state'), 0o700)
