@@ -83,7 +83,7 @@ static int count_files(struct store *s, unsigned max, int64_t *ret)
 int store_set_limit(struct store *s, uint64_t limit)
 {
 	struct usage *u = store_usage_state(s);
-	int64_t found;
+	int64_t found = 0;
 	int r = 0;
 
 	if (limit > 0 && !u->limit) {
