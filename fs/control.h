@@ -20,7 +20,8 @@
  *   snapshot-delete {name s}
  *   rollback  {to x (epoch; 0 = the start), paths aay (none or empty = all), scratch b (take back
  *             scratch paths too), name s (of the automatic snapshot)} -> epoch x (of it), names t, nodes t (changed)
- *   settle    {epoch x, paths aay}                  -> after a commit: those paths of the workspace are now what the view had at epoch
+ *   settle    {epoch x, paths aay, partial aay}     -> after a commit: those paths of the workspace are now what the view had at epoch,
+ *             but for those in partial, of which only a part was written
  *
  * Snapshots are read by the tools directly from the store.
  */

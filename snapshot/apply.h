@@ -49,6 +49,7 @@ struct apply_result {
 	 * in the change list.
 	 */
 	GPtrArray *paths;
+	GPtrArray *partial; /* those of @paths of which a part was committed: the view keeps what it has */
 	uint64_t written, deleted;
 	GPtrArray *notes; /* strings: owners that could not be set, ... */
 };

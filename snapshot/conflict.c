@@ -571,6 +571,14 @@ static int resolve_recorded(struct three *t)
 	return 0;
 }
 
+/* A part of a change is made of the bytes that the workspace had then, so they have to be those that it has. */
+static bool is_as_compared(const struct change *c, const struct fingerprint *now)
+{
+	const struct attr *then = &c->before->attr;
+
+	return then->mode == now->attr.mode && then->size == now->attr.size && then->mtime == now->attr.mtime && then->ctime == now->attr.ctime;
+}
+
 int resolve_after(struct resolver *res, const struct change *c, bool parent_new, struct resolution *ret)
 {
 	struct three t = { .r = res, .c = c, .out = ret };
@@ -586,7 +594,9 @@ int resolve_after(struct resolver *res, const struct change *c, bool parent_new,
 	if (r == 0)
 		r = find_base(&t);
 	ret->seen = t.base.seen;
-	if (r == 0)
+	if (r == 0 && c->partial && !is_as_compared(c, &ret->now))
+		clash(&t, ret->now.attr.mode ? CONFLICT_CONTENT : CONFLICT_MISSING);
+	else if (r == 0)
 		r = t.base.id ? resolve_recorded(&t) : resolve_unrecorded(&t);
 	origin_clear(&t.base);
 	if (t.clash || r < 0) {

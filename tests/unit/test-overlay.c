@@ -22,9 +22,6 @@
 #include "faults.h"
 #include "viewed.h"
 
-typedef struct viewed viewed_t;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(viewed_t, viewed_free)
-
 static void check_text(struct viewed *v, const char *path, const char *want)
 {
 	g_autofree char *got = NULL;

@@ -11,6 +11,7 @@
 #include <glib.h>
 
 #include "fs/overlay.h"
+#include "snapshot/selection.h"
 #include "snapshot/store.h"
 
 struct viewed {
@@ -25,6 +26,8 @@ struct viewed {
 /* viewed_new() - @rules: lines of a [files] section; NULL = everything may be written. */
 struct viewed *viewed_new(const char *rules);
 void viewed_free(struct viewed *v);
+typedef struct viewed viewed_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(viewed_t, viewed_free)
 /* viewed_open() - the view over what the workspace is by now; the first use does it too. viewed_close() ends it as kill -9 would. */
 void viewed_open(struct viewed *v);
 void viewed_close(struct viewed *v);
@@ -82,6 +85,10 @@ bool view_commit(struct viewed *v, const char *paths);
 struct committing;
 struct committing *view_commit_begin(struct viewed *v, const char *paths);
 bool view_commit_end(struct viewed *v, struct committing *c);
+/* view_commit_choose() - between the two: only what @choose takes is committed. */
+void view_commit_choose(struct committing *c, void (*choose)(struct selection *s, void *user), void *user);
+/* view_undo() - the last commit, as the tools do. */
+void view_undo(struct viewed *v);
 /* view_changes() - "A path\nM path\n" between the workspace and now; caller frees. */
 char *view_changes(struct viewed *v);
 
