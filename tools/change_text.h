@@ -12,7 +12,7 @@
 #include "snapshot/change.h"
 
 /*
- * changes_json() - path, status and from_path of each; aa{sv}, floating. The whole of it is in
+ * changes_json() - path, status and from_path of each, and whether it is partial; aa{sv}, floating. The whole of it is in
  * snapshot/change_json.h.
  */
 GVariant *changes_json(GPtrArray *changes);

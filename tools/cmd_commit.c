@@ -5,6 +5,7 @@
 #include "snapshot/apply.h"
 #include "tools/attach.h"
 #include "tools/change_text.h"
+#include "tools/choose.h"
 #include "tools/command.h"
 #include "tools/commit_git.h"
 #include "tools/commit_undo.h"
@@ -18,13 +19,15 @@
 #define SUMMARY_LINES 40
 
 struct commit {
-	gboolean dry_run, yes, reviewed, undo, merge, markers;
+	gboolean dry_run, yes, reviewed, undo, merge, markers, interactive;
 	char *expect, *reason;
 	bool json;
 	struct attached *attached;
 	struct tree *from, *to;
 	int64_t epoch; /* of @to */
 	char **paths;
+	GPtrArray *found;   /* with interactive: all changes, of which @changes were chosen */
+	struct selection *selection;
 	GPtrArray *changes;
 	char *digest;
 	struct gate_result *gate;
@@ -39,6 +42,8 @@ static void commit_clear(struct commit *c)
 	apply_result_clear(&c->result);
 	g_clear_pointer(&c->gate, gate_result_free);
 	g_clear_pointer(&c->changes, g_ptr_array_unref);
+	g_clear_pointer(&c->selection, selection_free);
+	g_clear_pointer(&c->found, g_ptr_array_unref);
 	g_clear_pointer(&c->from, tree_close);
 	g_clear_pointer(&c->to, tree_close);
 	g_clear_pointer(&c->attached, attached_close);
@@ -48,6 +53,14 @@ static void commit_clear(struct commit *c)
 	g_free(c->digest);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_t, commit_clear)
+
+/* From here on there is nothing but what was chosen: for the digest, the gate and the commit. */
+static bool choose(struct commit *c, GError **error)
+{
+	c->found = g_steal_pointer(&c->changes);
+	c->selection = selection_new(c->found, c->from, c->to);
+	return choose_run(c->selection, c->from, c->to, error) && selection_taken(c->selection, &c->changes, error) >= 0;
+}
 
 static bool find_changes(struct commit *c, struct invocation *inv, GError **error)
 {
@@ -60,7 +73,7 @@ static bool find_changes(struct commit *c, struct invocation *inv, GError **erro
 	c->from = tree_open(a->store, a->lower, TREE_LOWER);
 	c->to = tree_open(a->store, a->lower, c->epoch);
 	if (!attached_check_paths(c->from, c->to, c->paths, error) ||
-	    !attached_changes(a, c->from, c->to, c->paths, false, &c->changes, error))
+	    !attached_changes(a, c->from, c->to, c->paths, false, &c->changes, error) || (c->interactive && !choose(c, error)))
 		return false;
 	c->digest = changes_digest(c->changes, c->to, error);
 	return c->digest != NULL;
@@ -215,7 +228,7 @@ static bool do_commit(struct commit *c, GError **error)
 		return false;
 	if (c->changes->len == 0) {
 		if (!c->json)
-			printf("%s: nothing to commit\n", c->attached->sandbox->name);
+			printf("%s: nothing %s\n", c->attached->sandbox->name, c->found && c->found->len ? "was chosen" : "to commit");
 		return true;
 	}
 	if (!pass_gate(c, error))
@@ -252,7 +265,11 @@ static bool check_arguments(const struct commit *c, struct invocation *inv, GErr
 			   command_arg(inv, 1));
 		return false;
 	}
-	return commit_git_check(&c->git, error);
+	if (c->interactive && (c->undo || c->merge || c->markers)) {
+		tool_error(error, EXIT_USAGE, NULL, "-i chooses parts of the changes: it goes neither with --undo nor with --merge");
+		return false;
+	}
+	return commit_git_check(&c->git, error) && (!c->interactive || choose_can_ask(error));
 }
 
 int cmd_commit(struct invocation *inv, GError **error)
@@ -267,6 +284,8 @@ int cmd_commit(struct invocation *inv, GError **error)
 		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
 		  "A human has reviewed the changes, where the gate wants that", NULL },
 		{ "reason", 0, 0, G_OPTION_ARG_STRING, &c.reason, "Why missing or failing tests are all right", "TEXT" },
+		{ "interactive", 'i', 0, G_OPTION_ARG_NONE, &c.interactive,
+		  "Choose on the terminal what to commit, by file and by hunk; the rest stays pending", NULL },
 		{ "merge", 0, 0, G_OPTION_ARG_NONE, &c.merge,
 		  "Merge texts that were changed on both sides, where the changes do not touch each other", NULL },
 		{ "merge=markers", 0, 0, G_OPTION_ARG_NONE, &c.markers,
