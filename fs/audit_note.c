@@ -383,6 +383,11 @@ int audit_event(struct overlay *o, const struct audit_about *about)
 	return audit_writer_append(o->audit->writer, &r);
 }
 
+int audit_add(struct overlay *o, struct audit_record *r)
+{
+	return o->audit ? audit_writer_append(o->audit->writer, r) : 0;
+}
+
 void audit_paths(struct overlay *o, enum audit_kind kind, const char *operation, const char *const *paths)
 {
 	for (; paths && *paths; paths++)

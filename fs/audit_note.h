@@ -71,3 +71,5 @@ void audit_read(struct overlay *o, struct node *n);
 void audit_paths(struct overlay *o, enum audit_kind kind, const char *operation, const char *const *paths);
 /* audit_event() - something that is no operation on a node. */
 int audit_event(struct overlay *o, const struct audit_about *about);
+/* audit_add() - a record that is complete. */
+int audit_add(struct overlay *o, struct audit_record *r);

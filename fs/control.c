@@ -203,6 +203,29 @@ static GVariant *op_unsettle(struct overlay *o, GVariantDict *in, int *ret_fd, G
 	return r < 0 ? control_fail(error, r, "unsettle") : answer_empty();
 }
 
+static int append_record(struct overlay *o, GVariant *encoded)
+{
+	struct audit_record r;
+	gsize size;
+	const void *data = g_variant_get_fixed_array(encoded, &size, 1);
+
+	return audit_record_decode(data, size, &r) && r.kind >= AUDIT_RUN ? overlay_append(o, &r) : -EINVAL;
+}
+
+static GVariant *op_record(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+{
+	g_autoptr(GVariant) records = g_variant_dict_lookup_value(in, "records", G_VARIANT_TYPE("aay"));
+	int r = records ? 0 : -EINVAL;
+
+	(void)ret_fd;
+	for (gsize i = 0; r == 0 && i < g_variant_n_children(records); i++) {
+		g_autoptr(GVariant) encoded = g_variant_get_child_value(records, i);
+
+		r = append_record(o, encoded);
+	}
+	return r < 0 ? control_fail(error, r, "record") : answer_empty();
+}
+
 static const struct {
 	const char *name;
 	GVariant *(*run)(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error);
@@ -211,7 +234,7 @@ static const struct {
 	{ "pin", op_pin },           { "unpin", op_unpin },
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "settle", op_settle },
-	{ "unsettle", op_unsettle },
+	{ "unsettle", op_unsettle }, { "record", op_record },
 };
 
 GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error)

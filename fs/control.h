@@ -20,6 +20,7 @@
  *   snapshot-delete {name s}
  *   rollback  {to x (epoch; 0 = the start), paths aay (none or empty = all), scratch b (take back
  *             scratch paths too), name s (of the automatic snapshot)} -> epoch x (of it), names t, nodes t (changed)
+ *   record    {records aay}: encodings of snapshot/audit_record.h, of what the kernel's requests don't show (AUDIT_RUN and up)
  *   settle    {epoch x, paths aay, partial aay}     -> after a commit: those paths of the workspace are now what the view had at epoch,
  *             but for those in partial, of which only a part was written
  *
@@ -27,6 +28,9 @@
  */
 
 #include <gio/gio.h>
+#include <stdbool.h>
+
+#include "snapshot/audit_record.h"
 
 struct overlay;
 struct control;
@@ -55,4 +59,6 @@ struct control *control_connect(const char *path, GError **error);
 struct control *control_local(struct overlay *o);
 GVariant *control_call(struct control *c, const char *operation, GVariant *arguments, GError **error);
 int control_root_fd(struct control *c, GError **error);
+/* control_record() - adds @r to the audit; its time is that of the call. */
+bool control_record(struct control *c, const struct audit_record *r, GError **error);
 void control_close(struct control *c);

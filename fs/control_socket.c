@@ -361,6 +361,22 @@ int control_root_fd(struct control *c, GError **error)
 	return answer ? fd : -1;
 }
 
+bool control_record(struct control *c, const struct audit_record *r, GError **error)
+{
+	g_autoptr(GByteArray) encoded = g_byte_array_new();
+	g_autoptr(GVariant) answer = NULL;
+	GVariantBuilder records;
+	GVariantDict d;
+
+	audit_record_encode(r, encoded);
+	g_variant_builder_init(&records, G_VARIANT_TYPE("aay"));
+	g_variant_builder_add_value(&records, g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, encoded->data, encoded->len, 1));
+	g_variant_dict_init(&d, NULL);
+	g_variant_dict_insert_value(&d, "records", g_variant_builder_end(&records));
+	answer = control_call(c, "record", g_variant_dict_end(&d), error);
+	return answer != NULL;
+}
+
 void control_close(struct control *c)
 {
 	if (!c)

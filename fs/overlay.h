@@ -71,6 +71,8 @@ void overlay_drain(struct overlay *o);
 bool overlay_audit(struct overlay *o, GError **error);
 /* overlay_record() - what is no operation of the overlay. */
 int overlay_record(struct overlay *o, enum audit_kind kind, const char *operation, const char *detail);
+/* overlay_append() - a record that somebody else made: it says itself who did what. */
+int overlay_append(struct overlay *o, struct audit_record *r);
 /* overlay_caller() - on whose behalf this thread calls from now on; for the audit. */
 void overlay_caller(int32_t pid, uint32_t uid);
 

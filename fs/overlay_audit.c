@@ -36,6 +36,16 @@ int overlay_record(struct overlay *o, enum audit_kind kind, const char *operatio
 	return r;
 }
 
+int overlay_append(struct overlay *o, struct audit_record *r)
+{
+	int e;
+
+	overlay_lock(o);
+	e = audit_add(o, r);
+	overlay_unlock(o);
+	return e;
+}
+
 void overlay_caller(int32_t pid, uint32_t uid)
 {
 	audit_caller(pid, uid);

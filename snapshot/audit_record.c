@@ -24,6 +24,12 @@ const char *audit_kind_name(enum audit_kind kind)
 		return "commit";
 	case AUDIT_LOG:
 		return "log";
+	case AUDIT_RUN:
+		return "run";
+	case AUDIT_COMMAND:
+		return "command";
+	case AUDIT_NETWORK:
+		return "network";
 	}
 	return "?";
 }

@@ -227,7 +227,7 @@ static bool run(struct run *r, const char *given, enum on_exit on_exit, GError *
 		return false;
 	if (limits_has_disk(r->attached->policy))
 		output_note("the limit disk of the policy is not kept yet");
-	r->cycle = cycle_begin(r->attached, error);
+	r->cycle = cycle_begin(r->attached, r->command, error);
 	if (!r->cycle || !run_program(r, &limits, error))
 		return false;
 	cycle_summarise(r->cycle, r->attached, r->status);

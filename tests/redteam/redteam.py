@@ -7,6 +7,7 @@ or the machine itself, would still stop it, only the first half is tried.
 """
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import select
@@ -517,6 +518,17 @@ def test_several_runs_in_one_sandbox(t):
     write(os.path.join(point, 'stop'), '')
     eq(second.wait(30), 0, 'the second')
     nothing_left(t)
+
+
+@once
+def test_a_run_is_in_the_audit(t):
+    yield
+    run(t, 'sh', '-c', 'exit 3', code=3)
+    records = [json.loads(line) for line in t.sbxfs('log', t.name, '--json').out.splitlines()]
+    runs = [(r['operation'], r['detail']) for r in records if r['kind'] == 'run']
+    eq([r[0] for r in runs], ['run', 'run-end'], 'start and end')
+    eq(runs[0][1], "run-1: 'sh' '-c' 'exit 3'", 'the command')
+    check(runs[1][1].startswith('run-1: exit 3 after '), f'the end: {runs[1][1]}')
 
 
 @once

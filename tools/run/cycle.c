@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/run/cycle.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,12 +89,41 @@ static bool make_snapshot(struct cycle *c, struct attached *a, GError **error)
 	return false;
 }
 
-struct cycle *cycle_begin(struct attached *a, GError **error)
+/* In the audit, as of this process. */
+static bool record(struct attached *a, const char *operation, const char *detail, GError **error)
+{
+	struct audit_record r = { .kind = AUDIT_RUN,
+				  .operation = operation,
+				  .pid = (int32_t)getpid(),
+				  .uid = getuid(),
+				  .program = program_invocation_short_name,
+				  .detail = detail };
+
+	return control_record(a->control, &r, error);
+}
+
+static bool record_start(const struct cycle *c, struct attached *a, char *const *command, GError **error)
+{
+	GString *text = g_string_new(c->snapshot);
+	bool ok;
+
+	g_string_append_c(text, ':');
+	for (; *command; command++) {
+		g_autofree char *word = g_shell_quote(*command);
+
+		g_string_append_printf(text, " %s", word);
+	}
+	ok = record(a, "run", text->str, error);
+	g_string_free(text, TRUE);
+	return ok;
+}
+
+struct cycle *cycle_begin(struct attached *a, char *const *command, GError **error)
 {
 	struct cycle *c = g_new0(struct cycle, 1);
 
 	c->sandbox = g_strdup(a->sandbox->name);
-	if (!make_snapshot(c, a, error)) {
+	if (!make_snapshot(c, a, error) || !record_start(c, a, command, error)) {
 		cycle_free(c);
 		return NULL;
 	}
@@ -125,16 +155,18 @@ void cycle_summarise(struct cycle *c, struct attached *a, int status)
 	double seconds = (double)(g_get_monotonic_time() - c->started) / G_USEC_PER_SEC;
 	g_autoptr(GError) failure = NULL;
 	g_autofree char *show = NULL;
+	g_autofree char *end = g_strdup_printf("%s: exit %d after %.1f s", c->snapshot, status, seconds);
 
+	if (!record(a, "run-end", end, &failure))
+		output_note("the end of %s is not in the audit: %s", c->snapshot, failure->message);
+	g_clear_error(&failure);
 	if (!count_changes(c, a, &failure)) {
-		output_note("%s: exit %d after %.1f s; the changes could not be counted: %s", c->snapshot, status,
-			    seconds, failure->message);
+		output_note("%s; the changes could not be counted: %s", end, failure->message);
 		return;
 	}
 	if (c->changes)
 		show = g_strdup_printf(" (sbxfs diff %s --from %s)", c->sandbox, c->snapshot);
-	output_note("%s: exit %d after %.1f s, changed paths: %" PRIu64 "%s", c->snapshot, status, seconds, c->changes,
-		    show ? show : "");
+	output_note("%s, changed paths: %" PRIu64 "%s", end, c->changes, show ? show : "");
 }
 
 /* Afterwards */

@@ -19,9 +19,9 @@ enum on_exit { ON_EXIT_KEEP, ON_EXIT_ASK, ON_EXIT_COMMIT, ON_EXIT_ROLLBACK };
 /* cycle_parse() - NULL stands for keep. */
 bool cycle_parse(const char *name, enum on_exit *ret);
 
-/* cycle_begin() - makes the snapshot and takes the time. @a must have been opened with ATTACH_CONTROL. */
-struct cycle *cycle_begin(struct attached *a, GError **error);
-/* cycle_summarise() - on standard error. */
+/* cycle_begin() - makes the snapshot, records @command and takes the time. @a was opened with ATTACH_CONTROL. */
+struct cycle *cycle_begin(struct attached *a, char *const *command, GError **error);
+/* cycle_summarise() - in the audit and on standard error. */
 void cycle_summarise(struct cycle *c, struct attached *a, int status);
 /*
  * cycle_end() - commits, rolls back or asks, with the commands of those names: nothing gets by their checks. @status
