@@ -204,9 +204,10 @@ static guint context_after(const struct hunks *h, guint edit)
 	return MIN(room, CONTEXT);
 }
 
-static guint shown_start(guint at, guint count)
+/* As git writes it: without a count of one, and at the line before when there is none. */
+static char *range_text(guint at, guint count)
 {
-	return at + (count > 0);
+	return count == 1 ? g_strdup_printf("%u", at + 1) : g_strdup_printf("%u,%u", at + (count > 0), count);
 }
 
 void hunks_show(const struct hunks *h, guint i, hunk_line fn, void *user)
@@ -216,8 +217,8 @@ void hunks_show(const struct hunks *h, guint i, hunk_line fn, void *user)
 	guint lead = context_before(h, from), tail = context_after(h, to);
 	guint at = first->old_at - lead, end = last->old_at + last->old_count + tail;
 	guint new_at = first->new_at - lead, new_end = last->new_at + last->new_count + tail;
-	g_autofree char *head = g_strdup_printf("@@ -%u,%u +%u,%u @@", shown_start(at, end - at), end - at,
-						shown_start(new_at, new_end - new_at), new_end - new_at);
+	g_autofree char *old_range = range_text(at, end - at), *new_range = range_text(new_at, new_end - new_at);
+	g_autofree char *head = g_strdup_printf("@@ -%s +%s @@", old_range, new_range);
 
 	fn('@', head, strlen(head), user);
 	for (guint k = from; k <= to; k++) {

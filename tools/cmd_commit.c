@@ -90,13 +90,19 @@ static bool check_digest(const struct commit *c, GError **error)
 	return false;
 }
 
+/* Whoever chose each change is asked, below the findings, whether that was the review. */
+static bool asks_review(const struct commit *c)
+{
+	return c->interactive && !c->yes;
+}
+
 /* What is gated is the pinned state, which is what is written. */
 static bool pass_gate(struct commit *c, GError **error)
 {
 	const struct gating gating = { .reason = c->reason };
 
 	return gating_run(c->attached, c->from, c->to, c->changes, &gating, &c->gate, error) &&
-	       (c->dry_run || gating_check(c->gate, c->reviewed, error));
+	       (c->dry_run || gating_check(c->gate, c->reviewed || asks_review(c), error));
 }
 
 static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GError **error)
@@ -222,6 +228,12 @@ static bool to_git(struct commit *c, GError **error)
 	return true;
 }
 
+static const char *question(const struct commit *c)
+{
+	return c->gate->verdict == GATE_REVIEW && !c->reviewed ? "The gate wants a review of the above. Write these changes as reviewed?" :
+								 "Write these changes into the workspace?";
+}
+
 static bool do_commit(struct commit *c, GError **error)
 {
 	if (!check_digest(c, error))
@@ -239,7 +251,7 @@ static bool do_commit(struct commit *c, GError **error)
 		return false;
 	if (!c->json)
 		print_summary(c);
-	if (!c->dry_run && (!confirm("Write these changes into the workspace?", c->yes, error) || !apply(c, error)))
+	if (!c->dry_run && (!confirm(question(c), c->yes, error) || !apply(c, error)))
 		return false;
 	if (!c->json)
 		print_result(c);

@@ -125,13 +125,13 @@ static void test_empty_texts(void **state)
 
 	(void)state;
 	assert_int_equal(hunks_count(h), 1);
-	assert_shown(h, 0, "@@@ -0,0 +1,1 @@\n+a\n");
+	assert_shown(h, 0, "@@@ -0,0 +1 @@\n+a\n");
 	assert_composed(h, "");
 	hunks_choose(h, 0, CHOICE_TAKEN);
 	assert_composed(h, "a\n");
 	hunks_free(h);
 	h = open_hunks("a", -1, "", -1);
-	assert_shown(h, 0, "@@@ -1,1 +0,0 @@\n-a\n\\ No newline at end of file\n");
+	assert_shown(h, 0, "@@@ -1 +0,0 @@\n-a\n\\ No newline at end of file\n");
 	hunks_choose(h, 0, CHOICE_TAKEN);
 	assert_composed(h, "");
 	hunks_free(h);
@@ -185,10 +185,10 @@ static void take_old(struct patching *p, bool keep, const char *line, gsize size
 static void patch_line(char kind, const char *line, gsize size, void *user)
 {
 	struct patching *p = user;
-	guint start, count;
+	guint start, count = 1;
 
 	if (kind == '@') {
-		if (sscanf(line, "@@ -%u,%u ", &start, &count) != 2)
+		if (sscanf(line, "@@ -%u,%u ", &start, &count) < 1)
 			p->bad = true;
 		start = start - (count > 0) + p->shift;
 		while (p->at < start && *p->old)
