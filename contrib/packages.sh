@@ -19,6 +19,7 @@ bwrap bubblewrap
 :glib-2.0 libglib2.0-dev
 :json-glib-1.0 libjson-glib-dev
 :libseccomp libseccomp-dev
+:ncursesw libncurses-dev
 :cmocka libcmocka-dev
 '
 

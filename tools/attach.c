@@ -136,8 +136,7 @@ void attached_close(struct attached *a)
 	g_clear_pointer(&a->control, control_close);
 	g_clear_pointer(&a->local, local_view_close);
 	g_clear_pointer(&a->policy, policy_free);
-	if (a->commit_lock >= 0)
-		close(a->commit_lock);
+	attached_unlock_commits(a);
 	sandbox_free(a->sandbox);
 	g_free(a);
 }
@@ -212,6 +211,13 @@ bool attached_lock_commits(struct attached *a, GError **error)
 	return take_commit_lock(a, WAIT_COMMIT_STEPS, error) && finish_interrupted(a, error);
 }
 
+void attached_unlock_commits(struct attached *a)
+{
+	if (a->commit_lock >= 0)
+		close(a->commit_lock);
+	a->commit_lock = -1;
+}
+
 bool attached_recover(struct attached *a, GError **error)
 {
 	bool ok;
@@ -219,8 +225,7 @@ bool attached_recover(struct attached *a, GError **error)
 	if (!take_commit_lock(a, 1, NULL))
 		return true;
 	ok = finish_interrupted(a, error);
-	close(a->commit_lock);
-	a->commit_lock = -1;
+	attached_unlock_commits(a);
 	return ok;
 }
 

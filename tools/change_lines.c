@@ -26,8 +26,7 @@ GPtrArray *change_lines_new(void)
 	return g_ptr_array_new_with_free_func(shown_line_free);
 }
 
-/* Takes @text. */
-static void add(GPtrArray *lines, char kind, guint part, char *text)
+void change_lines_add(GPtrArray *lines, char kind, guint part, char *text)
 {
 	struct shown_line *line = g_new0(struct shown_line, 1);
 
@@ -61,7 +60,7 @@ void change_lines_words(GPtrArray *lines, const struct change *c)
 	char *words = diff_describe(c);
 
 	if (words)
-		add(lines, '#', 0, words);
+		change_lines_add(lines, '#', 0, words);
 }
 
 /* Hunks */
@@ -76,12 +75,12 @@ static void add_hunk_line(char kind, const char *line, gsize size, void *user)
 	struct hunk_sink *sink = user;
 
 	/* The column of the kind counts. */
-	add(sink->lines, kind, sink->part, safe_line(line, size, kind == '@' ? 0 : 1));
+	change_lines_add(sink->lines, kind, sink->part, safe_line(line, size, kind == '@' ? 0 : 1));
 }
 
-void change_lines_hunk(GPtrArray *lines, const struct hunks *h, guint i)
+void change_lines_hunk(GPtrArray *lines, const struct hunks *h, guint i, guint part)
 {
-	struct hunk_sink sink = { .lines = lines, .part = i };
+	struct hunk_sink sink = { .lines = lines, .part = part };
 
 	hunks_show(h, i, add_hunk_line, &sink);
 }
@@ -106,7 +105,7 @@ static void end_line(struct whole_sink *s)
 		s->left_out++;
 	} else {
 		s->left--;
-		add(s->lines, kind, 0, kind == '@' ? safe(text) : safe_line(text + 1, s->line->len - 1, 1));
+		change_lines_add(s->lines, kind, 0, kind == '@' ? safe(text) : safe_line(text + 1, s->line->len - 1, 1));
 	}
 	g_string_truncate(s->line, 0);
 }
@@ -139,7 +138,7 @@ static int add_content(struct whole_sink *s, const struct change *c, const struc
 	if (!a->mode && !b->mode)
 		return 0;
 	if (!blobs_are_text(a, b)) {
-		add(s->lines, '#', 0, size_words(a, b));
+		change_lines_add(s->lines, '#', 0, size_words(a, b));
 		return 0;
 	}
 	if (c->status != CHANGE_TYPE)
@@ -167,7 +166,7 @@ int change_lines_whole(GPtrArray *lines, const struct change *c, struct tree *fr
 	}
 	end_line(&s);
 	if (s.left_out > 0)
-		add(lines, '#', 0, g_strdup_printf("%" PRIu64 " more lines (see sbxfs diff)", s.left_out));
+		change_lines_add(lines, '#', 0, g_strdup_printf("%" PRIu64 " more lines (see sbxfs diff)", s.left_out));
 	blob_clear(&a);
 	blob_clear(&b);
 	g_string_free(s.line, TRUE);

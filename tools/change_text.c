@@ -122,7 +122,7 @@ GVariant *conflicts_json(GPtrArray *conflicts)
 	return g_variant_new_parsed("{'conflicts': <%@aa{sv}>}", g_variant_builder_end(&list));
 }
 
-static const char *conflict_sentence(enum conflict_kind kind)
+const char *conflict_sentence(enum conflict_kind kind)
 {
 	switch (kind) {
 	case CONFLICT_CONTENT:

@@ -32,5 +32,7 @@ char *changes_count_text(GPtrArray *changes);
  * would write.
  */
 GVariant *conflicts_json(GPtrArray *conflicts);
+/* conflict_sentence() - what is wrong, to be read after the path. */
+const char *conflict_sentence(enum conflict_kind kind);
 /* conflicts_print() - each path and what is wrong with it, on standard error. */
 void conflicts_print(GPtrArray *conflicts);

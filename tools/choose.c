@@ -76,7 +76,7 @@ static bool show_part(const struct asking *a, guint i, GError **error)
 	int hunk = part_hunk(a, i), r = 0;
 
 	if (hunk >= 0)
-		change_lines_hunk(lines, a->offer->hunks, hunk);
+		change_lines_hunk(lines, a->offer->hunks, hunk, 0);
 	else if (a->offer->hunks)
 		change_lines_words(lines, a->offer->change);
 	else

@@ -13,6 +13,7 @@ struct attached;
 struct gating {
 	const char *checks; /* instead of the policy's; NULL */
 	const char *test;   /* the same */
+	bool no_tests;      /* the test command is not run */
 	const char *reason; /* for missing or failing tests, or NULL */
 };
 
