@@ -22,6 +22,10 @@ bwrap bubblewrap
 :ncursesw libncurses-dev
 :cmocka libcmocka-dev
 '
+# What only the tests need: sourced by tests/run, which adds it.
+sbxfs_tests_need='
+tmux tmux
+'
 
 # packages_missing - prints the packages that are not there, on one line
 packages_missing() {

@@ -40,17 +40,25 @@ static void init_colors(void)
 			init_pair(i, styles[i].color, -1);
 }
 
-bool screen_open(GError **error)
+/* newterm() would leak when it fails for that. */
+static bool terminal_is_known(void)
 {
 	int known = 0;
 
+	if (setupterm(NULL, STDOUT_FILENO, &known) == ERR)
+		return false;
+	del_curterm(cur_term);
+	return true;
+}
+
+bool screen_open(GError **error)
+{
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
 		tool_error(error, EXIT_USAGE, NULL,
 			   "a review needs a terminal; without one there are sbxfs diff, sbxfs gate, sbxfs commit and sbxfs rollback");
 		return false;
 	}
-	/* newterm() would leak when it fails. */
-	if (setupterm(NULL, STDOUT_FILENO, &known) == ERR || !(terminal = newterm(NULL, stdout, stdin))) {
+	if (!terminal_is_known() || !(terminal = newterm(NULL, stdout, stdin))) {
 		tool_error(error, EXIT_PLATFORM, NULL,
 			   "nothing is known about a terminal of the kind TERM=%s: set TERM to what it is, xterm for most", g_getenv("TERM"));
 		return false;
