@@ -51,7 +51,7 @@ static void settle_attr(struct node_row *n, const struct attr *lower)
 
 /*
  * May the directory merge with its new place? Only when nothing that it shows still lies at the old one: a part of a renamed
- * directory can be committed alone.
+ * directory can be committed alone. What the commit itself put there is another's: two directories can change places.
  */
 static int settle_dir_moves(struct settling *s, const struct node_row *dir, const char *path, bool *ret)
 {
@@ -68,13 +68,13 @@ static int settle_dir_moves(struct settling *s, const struct node_row *dir, cons
 	if (strcmp(origin.path, path) != 0 && lower_list(s->overlay->lower, origin.path, &names) == 0) {
 		for (guint i = 0; *ret && i < names->len; i++) {
 			const struct lower_name *n = g_ptr_array_index(names, i);
-			g_autofree char *child = path_join(path, n->name);
+			g_autofree char *child = path_join(path, n->name), *old = path_join(origin.path, n->name);
 			struct name_row row;
 
 			r = store_name_get(s->overlay->store, s->epoch, dir->ino, n->name, &row);
 			if (r < 0)
 				break;
-			if (row.born == 0 && !g_hash_table_contains(s->paths, child))
+			if (row.born == 0 && !g_hash_table_contains(s->paths, child) && !g_hash_table_contains(s->paths, old))
 				*ret = false;
 			name_row_clear(&row);
 		}

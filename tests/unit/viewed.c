@@ -350,6 +350,11 @@ int view_chmod(struct viewed *v, const char *path, uint32_t mode)
 	return set_attr(v, path, SET_MODE, &(struct attr){ .mode = mode });
 }
 
+int view_chown(struct viewed *v, const char *path, uint32_t uid, uint32_t gid)
+{
+	return set_attr(v, path, SET_UID | SET_GID, &(struct attr){ .uid = uid, .gid = gid });
+}
+
 int view_utimens(struct viewed *v, const char *path, int64_t ns)
 {
 	return set_attr(v, path, SET_ATIME | SET_MTIME, &(struct attr){ .atime = ns, .mtime = ns });
@@ -643,6 +648,10 @@ static void describe_attr(GString *line, uint64_t ino, const struct attr *a, uns
 		g_string_append_printf(line, " #%" G_GUINT64_FORMAT, ino);
 	if (what & DESCRIBE_TIMES)
 		g_string_append_printf(line, " %" G_GINT64_FORMAT "/%" G_GINT64_FORMAT, a->mtime, a->ctime);
+	if ((what & DESCRIBE_MTIME) && !S_ISDIR(a->mode))
+		g_string_append_printf(line, " %" G_GINT64_FORMAT, a->mtime);
+	if (what & DESCRIBE_OWNER)
+		g_string_append_printf(line, " %u:%u", a->uid, a->gid);
 }
 
 static void describe_sum(GString *line, const void *data, size_t size)
@@ -711,6 +720,33 @@ static void describe_below(struct overlay *o, uint64_t dir, const char *path, un
 	}
 }
 
+static void paths_below(struct overlay *o, uint64_t dir, const char *path, GPtrArray *paths)
+{
+	g_autoptr(GPtrArray) names = NULL;
+
+	OK(list_names(o, dir, &names));
+	for (guint i = 0; i < names->len; i++) {
+		const char *name = g_ptr_array_index(names, i);
+		char *child = *path ? g_strconcat(path, "/", name, NULL) : g_strdup(name);
+		struct overlay_entry e = { 0 };
+
+		OK(overlay_lookup(o, dir, name, &e));
+		g_ptr_array_add(paths, child);
+		if (S_ISDIR(e.attr.mode))
+			paths_below(o, e.ino, child, paths);
+		overlay_forget(o, e.ino, 1);
+	}
+}
+
+GPtrArray *view_paths(struct viewed *v)
+{
+	GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+
+	viewed_open(v);
+	paths_below(v->overlay, ROOT_INO, "", paths);
+	return paths;
+}
+
 static char *lines_text(GPtrArray *lines)
 {
 	char *text;
@@ -764,6 +800,8 @@ static void describe_disk_node(const char *full, const char *path, unsigned int 
 	g_assert_cmpint(lstat(full, ret), ==, 0);
 	a = (struct attr){ .mode = ret->st_mode,
 			   .nlink = ret->st_nlink,
+			   .uid = ret->st_uid,
+			   .gid = ret->st_gid,
 			   .size = ret->st_size,
 			   .mtime = nsec_from_timespec(ret->st_mtim),
 			   .ctime = nsec_from_timespec(ret->st_ctim) };

@@ -64,6 +64,7 @@ int view_text(struct viewed *v, const char *path, const char *text);
 int view_append(struct viewed *v, const char *path, const char *text);
 int view_truncate(struct viewed *v, const char *path, uint64_t size);
 int view_chmod(struct viewed *v, const char *path, uint32_t mode);
+int view_chown(struct viewed *v, const char *path, uint32_t uid, uint32_t gid);
 int view_utimens(struct viewed *v, const char *path, int64_t ns);
 int view_setxattr(struct viewed *v, const char *path, const char *name, const char *value); /* NULL removes */
 int view_getxattr(struct viewed *v, const char *path, const char *name, char **ret);
@@ -73,6 +74,9 @@ int view_read_ino(struct viewed *v, uint64_t ino, char **ret);
 int view_readlink(struct viewed *v, const char *path, char **ret);
 /* view_list() - the names as "a b c", sorted; caller frees. */
 int view_list(struct viewed *v, const char *path, char **ret);
+
+/* view_paths() - of everything but the root, sorted; array of strings, frees itself. */
+GPtrArray *view_paths(struct viewed *v);
 
 /* States */
 
@@ -98,6 +102,8 @@ enum describe {
 	DESCRIBE_INO = 1,
 	DESCRIBE_TIMES = 2,
 	DESCRIBE_LINKS = 4, /* of files */
+	DESCRIBE_MTIME = 8, /* of what is no directory */
+	DESCRIBE_OWNER = 16,
 };
 char *view_describe(struct viewed *v, unsigned int what);
 /* fresh_describe() - the same of another view that is opened on the store as it is on the disk. */
