@@ -605,7 +605,8 @@ static bool is_as_compared(const struct change *c, const struct fingerprint *now
 {
 	const struct attr *then = &c->before->attr;
 
-	return then->mode == now->attr.mode && then->size == now->attr.size && then->mtime == now->attr.mtime && then->ctime == now->attr.ctime;
+	return then->mode == now->attr.mode && then->size == now->attr.size && then->mtime == now->attr.mtime &&
+	       then->ctime == now->attr.ctime;
 }
 
 int resolve_after(struct resolver *res, const struct change *c, bool parent_new, struct resolution *ret)

@@ -11,18 +11,18 @@
 /* One change of the list. */
 struct item {
 	struct change *change;
-	guint offer;  /* NOT_OFFERED: it follows others */
-	guint leader; /* item that it goes with, or NOT_OFFERED */
+	guint offer;				 /* NOT_OFFERED: it follows others */
+	guint leader;				 /* item that it goes with, or NOT_OFFERED */
 	guint below, taken_below, refused_below; /* of a directory: offers */
 };
 
 struct selection {
 	struct tree *from, *to;
-	GArray *items;	    /* struct item, as the changes are */
-	GArray *offers;	    /* struct offer */
-	GArray *loaded;	    /* bool, for each offer */
-	GHashTable *dirs;   /* path -> item number + 1, of directories that are added, deleted or of another type */
-	GPtrArray *parts;   /* changes that were made of parts; owned */
+	GArray *items;	  /* struct item, as the changes are */
+	GArray *offers;	  /* struct offer */
+	GArray *loaded;	  /* bool, for each offer */
+	GHashTable *dirs; /* path -> item number + 1, of directories that are added, deleted or of another type */
+	GPtrArray *parts; /* changes that were made of parts; owned */
 };
 
 static struct item *item_at(const struct selection *s, guint i)
@@ -320,8 +320,12 @@ static int make_part(struct selection *s, const struct offer *o, struct change *
 
 	for (guint i = 0; i < hunks_count(o->hunks); i++)
 		bytes = bytes || hunks_choice(o->hunks, i) == CHOICE_TAKEN;
-	*c = (struct change){ .path = g_strdup(whole->path), .status = CHANGE_MODIFIED, .partial = true, .content_changed = bytes,
-			      .before = entry_copy(whole->before), .after = entry_copy(whole->after),
+	*c = (struct change){ .path = g_strdup(whole->path),
+			      .status = CHANGE_MODIFIED,
+			      .partial = true,
+			      .content_changed = bytes,
+			      .before = entry_copy(whole->before),
+			      .after = entry_copy(whole->after),
 			      .has_sha256_before = whole->has_sha256_before };
 	memcpy(c->sha256_before, whole->sha256_before, sizeof(c->sha256_before));
 	c->after->content = 0;

@@ -23,10 +23,10 @@ struct selection;
 /* One change on offer. */
 struct offer {
 	const struct change *change;
-	struct hunks *hunks;	/* NULL: as a whole */
-	bool attributes;	/* beside the hunks there are attributes to choose */
+	struct hunks *hunks; /* NULL: as a whole */
+	bool attributes;     /* beside the hunks there are attributes to choose */
 	enum choice attributes_choice;
-	enum choice choice;	/* where there are no hunks */
+	enum choice choice; /* where there are no hunks */
 };
 
 /* selection_new() - all borrowed; nothing is read yet. @changes come from @from to @to. */
@@ -51,7 +51,7 @@ guint selection_count_state(struct selection *s, enum choice state);
  */
 int selection_taken(struct selection *s, GPtrArray **ret, GError **error);
 /*
- * selection_refused() - paths that can be rolled back as nothing in them was left open; of a file in parts when at least one was refused and
- * all others were decided. Array of strings, frees itself.
+ * selection_refused() - paths that can be rolled back as nothing in them was left open; of a file in parts when at least one was
+ * refused and all others were decided. Array of strings, frees itself.
  */
 GPtrArray *selection_refused(struct selection *s);

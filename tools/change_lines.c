@@ -126,7 +126,8 @@ static void put(const char *data, size_t size, void *user)
 
 static char *size_words(const struct blob *a, const struct blob *b)
 {
-	g_autofree char *old = a->mode ? text_size(a->size) : g_strdup("nothing"), *new = b->mode ? text_size(b->size) : g_strdup("nothing");
+	g_autofree char *old = a->mode ? text_size(a->size) : g_strdup("nothing"),
+			*new = b->mode ? text_size(b->size) : g_strdup("nothing");
 
 	return g_strdup_printf("binary: %s -> %s", old, new);
 }

@@ -22,22 +22,22 @@ struct asking {
 	bool quit;
 };
 
-static const char help[] =
-	"y - commit this\n"
-	"n - leave it in the sandbox\n"
-	"q - leave this and all that follows\n"
-	"a - commit this and all later hunks of the file\n"
-	"d - leave this and all later hunks of the file\n"
-	"j - decide later, go to the next hunk\n"
-	"k - go to the previous hunk\n"
-	"s - split the hunk into smaller ones\n"
-	"? - this help\n";
+static const char help[] = "y - commit this\n"
+			   "n - leave it in the sandbox\n"
+			   "q - leave this and all that follows\n"
+			   "a - commit this and all later hunks of the file\n"
+			   "d - leave this and all later hunks of the file\n"
+			   "j - decide later, go to the next hunk\n"
+			   "k - go to the previous hunk\n"
+			   "s - split the hunk into smaller ones\n"
+			   "? - this help\n";
 
 bool choose_can_ask(GError **error)
 {
 	if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
 		return true;
-	tool_error(error, EXIT_USAGE, NULL, "-i asks for each change, and there is no terminal to ask on; choose paths with -- PATH instead");
+	tool_error(error, EXIT_USAGE, NULL,
+		   "-i asks for each change, and there is no terminal to ask on; choose paths with -- PATH instead");
 	return false;
 }
 
@@ -56,7 +56,8 @@ static void print_title(const struct asking *a)
 	g_autofree char *title = change_lines_title(a->offer->change);
 	bool color = output_has_color(STDERR_FILENO);
 
-	fprintf(stderr, "%s(%u/%u) %s%s\n", color ? "\033[1m" : "", a->number + 1, selection_count(a->selection), title, color ? COLOR_END : "");
+	fprintf(stderr, "%s(%u/%u) %s%s\n", color ? "\033[1m" : "", a->number + 1, selection_count(a->selection), title,
+		color ? COLOR_END : "");
 }
 
 static guint part_count(const struct asking *a)

@@ -165,10 +165,11 @@ int cmd_review(struct invocation *inv, GError **error)
 	};
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET] [-- PATH...]",
-		.description = "Goes through the changes on the terminal: look at each, accept or reject it or single hunks of it, add "
-			       "notes. At the end what was accepted is committed and what was rejected is rolled back; what was left "
-			       "open stays in the sandbox. Until then nothing is done, and nothing is done if the view has changed "
-			       "meanwhile.",
+		.description =
+			"Goes through the changes on the terminal: look at each, accept or reject it or single hunks of it, add "
+			"notes. At the end what was accepted is committed and what was rejected is rolled back; what was left "
+			"open stays in the sandbox. Until then nothing is done, and nothing is done if the view has changed "
+			"meanwhile.",
 		.options = options,
 		.max_args = 1,
 		.paths = true,

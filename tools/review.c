@@ -33,7 +33,8 @@ char *review_totals(struct review *r)
 
 	g_string_printf(s, "%u changes:", selection_count(r->selection));
 	for (size_t i = 0; i < G_N_ELEMENTS(order); i++)
-		g_string_append_printf(s, "%s %u %s", i ? "," : "", selection_count_state(r->selection, order[i]), review_word(order[i]));
+		g_string_append_printf(s, "%s %u %s", i ? "," : "", selection_count_state(r->selection, order[i]),
+				       review_word(order[i]));
 	return g_string_free(s, FALSE);
 }
 

@@ -4,8 +4,8 @@
 /*
  * review - the state of one `sbxfs review`, and its three screens: the list, one change, the end
  *
- * What is on the screen is one pinned state. Nothing is done before review_end() got its yes: it takes the lock of commits, and does nothing
- * when the view is not what was shown any more.
+ * What is on the screen is one pinned state. Nothing is done before review_end() got its yes: it takes the lock of commits, and does
+ * nothing when the view is not what was shown any more.
  */
 
 #include <glib.h>
@@ -19,10 +19,10 @@ struct attached;
 
 /* Beside each offer of the selection. */
 struct review_item {
-	char *title; /* safe for the screen */
-	char *note;  /* NULL = none */
+	char *title;	     /* safe for the screen */
+	char *note;	     /* NULL = none */
 	GPtrArray *findings; /* struct gate_finding about its path; borrowed from ->gate */
-	char *counts; /* "+3 -1", made when it is first seen */
+	char *counts;	     /* "+3 -1", made when it is first seen */
 };
 
 struct review {

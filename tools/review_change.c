@@ -200,13 +200,15 @@ static enum review_next act(struct looking *l, guint key)
 static void draw(struct looking *l)
 {
 	guint rows = screen_rows();
-	g_autofree char *title = g_strdup_printf("(%u/%u) %s - %s", l->r->at + 1, selection_count(l->r->selection),
-						 review_item(l->r, l->r->at)->title, review_word(selection_state(l->r->selection, l->r->at)));
+	g_autofree char *title =
+		g_strdup_printf("(%u/%u) %s - %s", l->r->at + 1, selection_count(l->r->selection),
+				review_item(l->r, l->r->at)->title, review_word(selection_state(l->r->selection, l->r->at)));
 
 	screen_clear();
 	screen_bar(0, SCREEN_BAR, title);
 	page_draw(&l->page, 1, rows > 2 ? rows - 2 : 1, l->part);
-	screen_bar(rows - 1, SCREEN_BAR, "a: accept  r: reject  u: open  Tab: next hunk  s: split  n: note  > <: changes  Left: list  ?: help");
+	screen_bar(rows - 1, SCREEN_BAR,
+		   "a: accept  r: reject  u: open  Tab: next hunk  s: split  n: note  > <: changes  Left: list  ?: help");
 }
 
 enum review_next review_change(struct review *r)

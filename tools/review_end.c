@@ -46,7 +46,8 @@ static bool check_digest(struct review *r)
 	if (!digest || g_str_equal(digest, r->digest))
 		return digest != NULL;
 	tool_error(&r->error, EXIT_DIGEST, NULL,
-		   "the changes are not those that were shown any more: their digest is %s, it was %s; nothing was done. Review them again",
+		   "the changes are not those that were shown any more: their digest is %s, it was %s; nothing was done. Review "
+		   "them again",
 		   digest, r->digest);
 	return false;
 }
@@ -71,8 +72,12 @@ static bool check_commit(struct ending *e)
 
 	if (e->taken->len == 0)
 		return true;
-	*s = (struct commit_steps){ .attached = e->r->attached, .from = e->r->from, .to = e->r->to, .epoch = e->r->epoch,
-				    .changes = e->taken, .reason = e->r->reason };
+	*s = (struct commit_steps){ .attached = e->r->attached,
+				    .from = e->r->from,
+				    .to = e->r->to,
+				    .epoch = e->r->epoch,
+				    .changes = e->taken,
+				    .reason = e->r->reason };
 	show_message("The gate looks at what was accepted ...");
 	if (!commit_steps_gate(s, &e->r->error))
 		return false;
@@ -100,7 +105,7 @@ static void add_item(struct ending *e, guint i)
 
 	if (state == CHOICE_OPEN && !item->note)
 		return;
-	change_lines_add(e->lines, kinds[state],  0, g_strdup_printf("%s: %s", review_word(state), item->title));
+	change_lines_add(e->lines, kinds[state], 0, g_strdup_printf("%s: %s", review_word(state), item->title));
 	if (item->note)
 		change_lines_add(e->lines, ' ', 0, g_strdup_printf("    note: %s", item->note));
 }
@@ -128,7 +133,10 @@ static void record(struct review *r, guint i, GError **error)
 	const struct change *c = selection_at(r->selection, i)->change;
 	const struct audit_record about = {
 		.kind = AUDIT_REVIEW,
-		.operation = state == CHOICE_TAKEN ? "accept" : state == CHOICE_REFUSED ? "reject" : state == CHOICE_MIXED ? "part" : "leave",
+		.operation = state == CHOICE_TAKEN     ? "accept"
+			     : state == CHOICE_REFUSED ? "reject"
+			     : state == CHOICE_MIXED   ? "part"
+						       : "leave",
 		.pid = (int32_t)getpid(),
 		.uid = getuid(),
 		.program = program_invocation_short_name,
@@ -160,7 +168,10 @@ static bool take_back(struct ending *e)
 	return roll_back(e->r->attached, 0, g_variant_builder_end(&b), false, &e->r->rolled_back, &e->r->error);
 }
 
-/* Records first: what a human said is in the audit before what came of it. A commit that fails changes nothing, and then nothing is rolled back. */
+/*
+ * Records first: what a human said is in the audit before what came of it. A commit that fails changes nothing, and then nothing is
+ * rolled back.
+ */
 static enum review_next do_all(struct ending *e)
 {
 	struct review *r = e->r;

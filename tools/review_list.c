@@ -8,21 +8,20 @@
 #include "tools/screen.h"
 #include "tools/terminal_text.h"
 
-static const char help[] =
-	"The list of changes\n"
-	"\n"
-	"  Up Down k j, PgUp PgDn, Home End   move\n"
-	"  Enter, Right                       look at the change, and choose hunks of it\n"
-	"  a                                  accept: it will be committed\n"
-	"  r                                  reject: it will be rolled back\n"
-	"  u                                  open again: it stays in the sandbox\n"
-	"  A                                  accept all that is open\n"
-	"  n                                  a note, for the summary and the audit\n"
-	"  c                                  to the end: see all of it once more, and do it\n"
-	"  q                                  leave, with nothing done\n"
-	"\n"
-	"  [+] accepted   [-] rejected   [~] in part   [ ] open\n"
-	"  !  the gate wants a human's look at it   !!  the gate refuses it   *  has a note";
+static const char help[] = "The list of changes\n"
+			   "\n"
+			   "  Up Down k j, PgUp PgDn, Home End   move\n"
+			   "  Enter, Right                       look at the change, and choose hunks of it\n"
+			   "  a                                  accept: it will be committed\n"
+			   "  r                                  reject: it will be rolled back\n"
+			   "  u                                  open again: it stays in the sandbox\n"
+			   "  A                                  accept all that is open\n"
+			   "  n                                  a note, for the summary and the audit\n"
+			   "  c                                  to the end: see all of it once more, and do it\n"
+			   "  q                                  leave, with nothing done\n"
+			   "\n"
+			   "  [+] accepted   [-] rejected   [~] in part   [ ] open\n"
+			   "  !  the gate wants a human's look at it   !!  the gate refuses it   *  has a note";
 
 /* Drawing */
 
@@ -65,7 +64,8 @@ static void draw_item(struct review *r, guint i, guint row)
 	const struct review_item *item = review_item(r, i);
 	enum choice state = selection_state(r->selection, i);
 	enum screen_style style = i == r->at ? SCREEN_CURSOR : styles[state];
-	g_autofree char *head = g_strdup_printf("[%c] %s%c ", marks[state], finding_mark(item), item->note ? '*' : ' '), *line = NULL;
+	g_autofree char *head = g_strdup_printf("[%c] %s%c ", marks[state], finding_mark(item), item->note ? '*' : ' '),
+			*line = NULL;
 	guint room = screen_columns(), tail;
 
 	count_lines(r, i);
@@ -81,7 +81,8 @@ static void draw(struct review *r)
 	guint height = screen_rows() > 2 ? screen_rows() - 2 : 1, count = selection_count(r->selection);
 	g_autofree char *totals = review_totals(r), *title = NULL;
 
-	title = g_strdup_printf("sbxfs review %s - %s - gate: %s", r->attached->sandbox->name, totals, gate_level_name(r->gate->verdict));
+	title = g_strdup_printf("sbxfs review %s - %s - gate: %s", r->attached->sandbox->name, totals,
+				gate_level_name(r->gate->verdict));
 	r->top = MIN(r->top, r->at);
 	if (r->at >= r->top + height)
 		r->top = r->at - height + 1;
@@ -89,7 +90,8 @@ static void draw(struct review *r)
 	screen_bar(0, SCREEN_BAR, title);
 	for (guint i = 0; i < height && r->top + i < count; i++)
 		draw_item(r, r->top + i, i + 1);
-	screen_bar(screen_rows() - 1, SCREEN_BAR, "Enter: look  a: accept  r: reject  u: open  n: note  c: to the end  q: leave  ?: help");
+	screen_bar(screen_rows() - 1, SCREEN_BAR,
+		   "Enter: look  a: accept  r: reject  u: open  n: note  c: to the end  q: leave  ?: help");
 }
 
 /* Keys */

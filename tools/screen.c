@@ -23,10 +23,14 @@ static const struct {
 	attr_t attributes;
 	short color; /* -1 = the terminal's own */
 } styles[] = {
-	[SCREEN_PLAIN] = { A_NORMAL, -1 },	    [SCREEN_BAR] = { A_REVERSE, -1 },
-	[SCREEN_CURSOR] = { A_REVERSE, -1 },	    [SCREEN_STRONG] = { A_BOLD, -1 },
-	[SCREEN_FAINT] = { A_DIM, -1 },		    [SCREEN_ADDED] = { A_NORMAL, COLOR_GREEN },
-	[SCREEN_REMOVED] = { A_NORMAL, COLOR_RED }, [SCREEN_HUNK] = { A_NORMAL, COLOR_CYAN },
+	[SCREEN_PLAIN] = { A_NORMAL, -1 },
+	[SCREEN_BAR] = { A_REVERSE, -1 },
+	[SCREEN_CURSOR] = { A_REVERSE, -1 },
+	[SCREEN_STRONG] = { A_BOLD, -1 },
+	[SCREEN_FAINT] = { A_DIM, -1 },
+	[SCREEN_ADDED] = { A_NORMAL, COLOR_GREEN },
+	[SCREEN_REMOVED] = { A_NORMAL, COLOR_RED },
+	[SCREEN_HUNK] = { A_NORMAL, COLOR_CYAN },
 	[SCREEN_WARNING] = { A_BOLD, COLOR_YELLOW },
 };
 
@@ -54,13 +58,15 @@ static bool terminal_is_known(void)
 bool screen_open(GError **error)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		tool_error(error, EXIT_USAGE, NULL,
-			   "a review needs a terminal; without one there are sbxfs diff, sbxfs gate, sbxfs commit and sbxfs rollback");
+		tool_error(
+			error, EXIT_USAGE, NULL,
+			"a review needs a terminal; without one there are sbxfs diff, sbxfs gate, sbxfs commit and sbxfs rollback");
 		return false;
 	}
 	if (!terminal_is_known() || !(terminal = newterm(NULL, stdout, stdin))) {
 		tool_error(error, EXIT_PLATFORM, NULL,
-			   "nothing is known about a terminal of the kind TERM=%s: set TERM to what it is, xterm for most", g_getenv("TERM"));
+			   "nothing is known about a terminal of the kind TERM=%s: set TERM to what it is, xterm for most",
+			   g_getenv("TERM"));
 		return false;
 	}
 	set_escdelay(ESCAPE_DELAY);
@@ -142,10 +148,17 @@ static guint special_key(wint_t key)
 		wint_t key;
 		guint ours;
 	} keys[] = {
-		{ KEY_RESIZE, SCREEN_KEY_RESIZE }, { KEY_UP, SCREEN_KEY_UP },	    { KEY_DOWN, SCREEN_KEY_DOWN },
-		{ KEY_LEFT, SCREEN_KEY_LEFT },	   { KEY_RIGHT, SCREEN_KEY_RIGHT }, { KEY_PPAGE, SCREEN_KEY_PAGE_UP },
-		{ KEY_NPAGE, SCREEN_KEY_PAGE_DOWN }, { KEY_HOME, SCREEN_KEY_HOME }, { KEY_END, SCREEN_KEY_LAST },
-		{ KEY_BACKSPACE, SCREEN_KEY_BACKSPACE }, { KEY_ENTER, '\r' },
+		{ KEY_RESIZE, SCREEN_KEY_RESIZE },
+		{ KEY_UP, SCREEN_KEY_UP },
+		{ KEY_DOWN, SCREEN_KEY_DOWN },
+		{ KEY_LEFT, SCREEN_KEY_LEFT },
+		{ KEY_RIGHT, SCREEN_KEY_RIGHT },
+		{ KEY_PPAGE, SCREEN_KEY_PAGE_UP },
+		{ KEY_NPAGE, SCREEN_KEY_PAGE_DOWN },
+		{ KEY_HOME, SCREEN_KEY_HOME },
+		{ KEY_END, SCREEN_KEY_LAST },
+		{ KEY_BACKSPACE, SCREEN_KEY_BACKSPACE },
+		{ KEY_ENTER, '\r' },
 	};
 
 	for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)

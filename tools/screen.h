@@ -13,8 +13,8 @@
 
 enum screen_style {
 	SCREEN_PLAIN,
-	SCREEN_BAR,	/* a title or a line of keys */
-	SCREEN_CURSOR,	/* where one is */
+	SCREEN_BAR,    /* a title or a line of keys */
+	SCREEN_CURSOR, /* where one is */
 	SCREEN_STRONG,
 	SCREEN_FAINT,
 	SCREEN_ADDED,

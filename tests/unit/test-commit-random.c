@@ -2,13 +2,14 @@
 
 /*
  * Random change sets, made through a view of everything that it knows to make. Of each set:
- *  - its patch, applied by `git apply` to a copy of the workspace, gives what git can see of the view;
- *  - its commit makes the workspace what the view is, to the mode, owner, time, xattr and which names are one inode; the view stays the same, and nothing
- *    is pending;
+ *  - its patch, applied by `git apply` to a copy of the workspace, gives what git can see of the view (which is no special file and
+ *    no empty directory);
+ *  - its commit makes the workspace what the view is, to the mode, owner, time, xattr and which names are one inode; the view stays the
+ *    same, and nothing is pending;
  *  - the undo makes the workspace what it was, to the same, and all is pending again;
- *  - commit and undo, killed and recovered, are one or the other: again and again on the same workspace, whose change times nobody puts back.
- *    Killed is at COMMIT_KILLS and UNDO_KILLS points of each set, drawn from all at which a crash leaves something of its own on the disk, and
- *    the recovery at points of its own; of each EXHAUSTIVE-th set at every point.
+ *  - commit and undo, killed and recovered, are one or the other: again and again on the same workspace, whose change times nobody puts
+ *    back. Killed is at COMMIT_KILLS and UNDO_KILLS points of each set, drawn from all at which a crash leaves something of its own on
+ *    the disk, and the recovery at points of its own; of each EXHAUSTIVE-th set at every point.
  *
  * Usage: test-commit-random [SETS [FIRST SEED]]
  */
@@ -57,14 +58,14 @@ struct trial {
 	int64_t epoch; /* of the commit at work */
 };
 
-#define CHECK(t, x, ...) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "seed %u: %s: ", (t)->seed, #x); \
-			fprintf(stderr, __VA_ARGS__); \
-			fputc('\n', stderr); \
-			_exit(1); \
-		} \
+#define CHECK(t, x, ...)                                                                                                           \
+	do {                                                                                                                       \
+		if (!(x)) {                                                                                                        \
+			fprintf(stderr, "seed %u: %s: ", (t)->seed, #x);                                                           \
+			fprintf(stderr, __VA_ARGS__);                                                                              \
+			fputc('\n', stderr);                                                                                       \
+			_exit(1);                                                                                                  \
+		}                                                                                                                  \
 	} while (0)
 
 /* Scenes */
@@ -76,8 +77,8 @@ static int pick(struct trial *t, int n)
 
 static char *random_name(struct trial *t)
 {
-	static const char *const odd[] = { "sp ace",  "\xff\xfe",   "new\nline", "\"quote\"", "-dash",	  "\xc3\xa9t\xc3\xa9",
-					   "back\\slash", "tab\tbed", ":(glob)*", "\x1b[31m",   " b", "trail " };
+	static const char *const odd[] = { "sp ace",	  "\xff\xfe", "new\nline", "\"quote\"", "-dash", "\xc3\xa9t\xc3\xa9",
+					   "back\\slash", "tab\tbed", ":(glob)*",  "\x1b[31m",	" b",	 "trail " };
 	int n = pick(t, 40);
 
 	if (n == 39)
@@ -115,8 +116,8 @@ static mode_t random_dir_mode(struct trial *t)
 }
 
 /*
- * No two objects are alike: what was exchanged with its like is no change, and goes on following the workspace where it came from, also when a
- * commit changes that.
+ * No two objects are alike: what was exchanged with its like is no change, and goes on following the workspace where it came from,
+ * also when a commit changes that.
  */
 static void host_object(struct trial *t, const char *full, GPtrArray *dirs, GPtrArray *files)
 {
@@ -144,7 +145,10 @@ static void host_object(struct trial *t, const char *full, GPtrArray *dirs, GPtr
 		break;
 	default:
 		data = random_bytes(t);
-		CHECK(t, g_file_set_contents_full(full, data->str, data->len, G_FILE_SET_CONTENTS_NONE, 0600, NULL) && chmod(full, random_mode(t)) == 0, "write");
+		CHECK(t,
+		      g_file_set_contents_full(full, data->str, data->len, G_FILE_SET_CONTENTS_NONE, 0600, NULL) &&
+			      chmod(full, random_mode(t)) == 0,
+		      "write");
 		g_string_free(data, TRUE);
 		g_ptr_array_add(files, g_strdup(full));
 	}
@@ -268,7 +272,8 @@ static void change_one(struct trial *t)
 {
 	g_autoptr(GPtrArray) all = view_paths(t->v);
 	g_autofree char *new = new_path(t, all);
-	const char *path = all->len ? all->pdata[pick(t, all->len)] : "none", *other = all->len ? all->pdata[pick(t, all->len)] : "none";
+	const char *path = all->len ? all->pdata[pick(t, all->len)] : "none",
+		   *other = all->len ? all->pdata[pick(t, all->len)] : "none";
 
 	switch (pick(t, t->links ? 17 : 20)) {
 	case 0:
@@ -414,9 +419,11 @@ static char *git_text(struct trial *t, struct tree *tree)
 static void check_patch(struct trial *t, const struct reading *r)
 {
 	g_autofree char *file = g_build_filename(t->v->dir, "patch", NULL), *copy = g_build_filename(t->v->dir, "copy", NULL);
-	g_autofree char *command = g_strdup_printf("cd '%s' && rm -rf copy && cp -a workspace copy && find copy -type p -delete && find copy -mindepth 1 -type d -empty -delete && chmod -R u+w copy && cd copy && "
-						   "if [ -s ../patch ]; then GIT_CEILING_DIRECTORIES=.. git apply --allow-empty --whitespace=nowarn ../patch; fi",
-						   t->v->dir);
+	g_autofree char *command = g_strdup_printf(
+		"cd '%s' && rm -rf copy && cp -a workspace copy && find copy -type p -delete && chmod -R u+w copy && "
+		"find copy -mindepth 1 -type d -empty -delete && cd copy && "
+		"if [ -s ../patch ]; then GIT_CEILING_DIRECTORIES=.. git apply --allow-empty --whitespace=nowarn ../patch; fi",
+		t->v->dir);
 	g_autofree char *want = git_text(t, r->to), *got = NULL;
 	GString *patch = g_string_new(NULL);
 	GError *error = NULL;
@@ -448,7 +455,9 @@ static void check_none(struct trial *t, GPtrArray *conflicts, GError *error)
 
 static void apply(struct trial *t, struct reading *r, struct apply_result *ret)
 {
-	const struct apply_job job = { .store = r->store, .lower = r->lower, .to = r->to, .epoch = t->epoch, .changes = r->changes };
+	const struct apply_job job = {
+		.store = r->store, .lower = r->lower, .to = r->to, .epoch = t->epoch, .changes = r->changes
+	};
 	GPtrArray *conflicts = NULL;
 	GError *error = NULL;
 
@@ -483,8 +492,9 @@ static void tell_view(struct trial *t, const struct reading *r, struct apply_res
 	viewed_open(t->v);
 	if (result->paths && result->paths->len) {
 		g_ptr_array_add(result->paths, NULL);
-		code = result->undone ? overlay_unsettle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata) :
-					overlay_settle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata, NULL);
+		code = result->undone
+			       ? overlay_unsettle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata)
+			       : overlay_settle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata, NULL);
 		g_ptr_array_set_size(result->paths, result->paths->len - 1);
 	}
 	CHECK(t, code == 0, "settle: %d", code);
@@ -645,8 +655,7 @@ static void trial_init(struct trial *t, guint32 seed)
 {
 	struct reading r;
 
-	*t = (struct trial){ .v = viewed_new(NULL), .rand = g_rand_new_with_seed(seed), .seed = seed,
-			      .links = seed % 4 == 0 };
+	*t = (struct trial){ .v = viewed_new(NULL), .rand = g_rand_new_with_seed(seed), .seed = seed, .links = seed % 4 == 0 };
 	host_random(t);
 	viewed_open(t->v);
 	t->xattrs = has_xattrs(t);

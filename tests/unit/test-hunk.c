@@ -64,7 +64,8 @@ static const char ten[] = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
 static void test_hunks_as_a_diff_has_them(void **state)
 {
-	struct hunks *h = open_hunks("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n", -1, "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n15\n", -1);
+	struct hunks *h = open_hunks("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n", -1,
+				     "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n15\n", -1);
 
 	(void)state;
 	assert_int_equal(hunks_count(h), 2);
@@ -298,9 +299,12 @@ static void test_random_choices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hunks_as_a_diff_has_them), cmocka_unit_test(test_split),
-		cmocka_unit_test(test_line_ends),		 cmocka_unit_test(test_empty_texts),
-		cmocka_unit_test(test_bytes_are_bytes),		 cmocka_unit_test(test_random_choices),
+		cmocka_unit_test(test_hunks_as_a_diff_has_them),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_line_ends),
+		cmocka_unit_test(test_empty_texts),
+		cmocka_unit_test(test_bytes_are_bytes),
+		cmocka_unit_test(test_random_choices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

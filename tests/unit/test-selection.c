@@ -33,7 +33,8 @@ static void list_offers(struct selection *s, void *user)
 		const struct offer *o = selection_at(s, i);
 
 		assert_int_equal(selection_load(s, i, NULL), 0);
-		g_string_append_printf(user, "%s %u%s\n", o->change->path, o->hunks ? hunks_count(o->hunks) : 0, o->attributes ? "+" : "");
+		g_string_append_printf(user, "%s %u%s\n", o->change->path, o->hunks ? hunks_count(o->hunks) : 0,
+				       o->attributes ? "+" : "");
 	}
 }
 
@@ -147,8 +148,9 @@ static void test_offers(void **state)
 	assert_int_equal(view_text(v, "script", "#!/bin/sh\n"), 0);
 	assert_int_equal(view_chmod(v, "script", 0755), 0);
 	/* Directories follow what is in them, kind/inside follows kind. */
-	check_offers(v, "gone/a 0\ngone/sub/b 0\nbinary 0\nfile 0\nh1 0\nkind 0\nlarge 0\nnew/empty 0\nnew/moved 0\nnew/n 0\nnumbers 2\n"
-			"script 1+\n");
+	check_offers(
+		v, "gone/a 0\ngone/sub/b 0\nbinary 0\nfile 0\nh1 0\nkind 0\nlarge 0\nnew/empty 0\nnew/moved 0\nnew/n 0\nnumbers 2\n"
+		   "script 1+\n");
 }
 
 static void test_a_hunk(void **state)
@@ -310,7 +312,8 @@ static char *random_text(const char *like)
 		if (like && g_rand_int_range(dice, 0, 12))
 			g_string_append_printf(s, "%s\n", old[i]);
 		else
-			g_string_append_printf(s, "%d%s\n", g_rand_int_range(dice, 0, 30), g_rand_int_range(dice, 0, 4) ? "" : "\r");
+			g_string_append_printf(s, "%d%s\n", g_rand_int_range(dice, 0, 30),
+					       g_rand_int_range(dice, 0, 4) ? "" : "\r");
 	}
 	if (s->len && g_rand_int_range(dice, 0, 3) == 0)
 		g_string_truncate(s, s->len - 1);
