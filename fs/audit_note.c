@@ -140,6 +140,16 @@ static void record_caller(struct audit_note *n, struct audit_record *r)
 	r->program = program_name(n, r->pid);
 }
 
+void audit_who(struct overlay *o, struct audit_record *r)
+{
+	record_caller(o->audit, r);
+}
+
+void audit_asker(struct question_asker *ret)
+{
+	question_asker_read(caller.set ? caller.pid : (int32_t)getpid(), caller.set ? caller.uid : getuid(), ret);
+}
+
 /* What the rules say */
 
 static const char *rule_text(struct overlay *o, struct policy_match m)
@@ -184,6 +194,17 @@ void audit_verdict(struct overlay *o, const struct verdict *v)
 		o->audit->about.verdict = v;
 }
 
+void audit_limit(struct overlay *o, const char *text)
+{
+	if (o->audit)
+		o->audit->about.limit = text;
+}
+
+const struct audit_about *audit_about(struct overlay *o)
+{
+	return &o->audit->about;
+}
+
 /* Caller frees; NULL for what has no name any more. */
 static char *about_path(struct overlay *o, uint64_t ino, const char *name)
 {
@@ -202,6 +223,13 @@ static const struct node *child_of(struct overlay *o, uint64_t ino, const char *
 	const struct dentry *d = n && name ? dentry_find(n, name) : NULL;
 
 	return name ? d ? d->node : NULL : n;
+}
+
+uint64_t audit_child(struct overlay *o, uint64_t ino, const char *name)
+{
+	const struct node *n = ino ? child_of(o, ino, name) : NULL;
+
+	return n ? n->ino : 0;
 }
 
 int audit_announce(struct overlay *o)
@@ -285,27 +313,39 @@ static void denial_consider_name(struct denial *d, uint64_t ino, const char *nam
 		denial_consider(d, dir->verdict.view, dir->verdict.lower);
 }
 
-static void record_denial(struct overlay *o, const struct audit_about *about, int r)
+bool audit_explain(struct overlay *o, struct audit_record *ret, char **ret_path, char **ret_new_path)
 {
+	const struct audit_about *about = &o->audit->about;
 	struct denial d = { .overlay = o, .action = ACTION_SCRATCH };
-	g_autofree char *path = about_path(o, about->ino, about->name);
-	g_autofree char *new_path = about->new_name ? about_path(o, about->new_ino, about->new_name) : NULL;
-	struct audit_record record = { .kind = AUDIT_DENIAL,
-				       .operation = about->operation,
-				       .path = path,
-				       .new_path = new_path,
-				       .result = -r,
-				       .detail = r == 0 ? "seen by its name; its mode refuses an open" : NULL };
 
-	denial_consider_name(&d, about->ino, about->name, path);
+	*ret_path = about_path(o, about->ino, about->name);
+	*ret_new_path = about->new_name ? about_path(o, about->new_ino, about->new_name) : NULL;
+	*ret = (struct audit_record){ .operation = about->operation, .path = *ret_path, .new_path = *ret_new_path };
+	denial_consider_name(&d, about->ino, about->name, *ret_path);
 	if (about->verdict)
 		denial_consider(&d, about->verdict->view, about->verdict->lower);
 	if (about->new_name)
-		denial_consider_name(&d, about->new_ino, about->new_name, new_path);
-	if (d.action <= ACTION_SCRATCH)
+		denial_consider_name(&d, about->new_ino, about->new_name, *ret_new_path);
+	record_caller(o->audit, ret);
+	if (d.action > ACTION_SCRATCH) {
+		record_match(o, ret, d.view, d.lower);
+	} else if (about->limit) {
+		ret->verdict = action_name(ACTION_ASK);
+		ret->rule = about->limit;
+	}
+	return ret->rule;
+}
+
+static void record_denial(struct overlay *o, int r)
+{
+	g_autofree char *path = NULL, *new_path = NULL;
+	struct audit_record record;
+
+	if (!audit_explain(o, &record, &path, &new_path))
 		return;
-	record_caller(o->audit, &record);
-	record_match(o, &record, d.view, d.lower);
+	record.kind = AUDIT_DENIAL;
+	record.result = -r;
+	record.detail = r == 0 ? "seen by its name; its mode refuses an open" : NULL;
 	audit_writer_append(o->audit->writer, &record);
 }
 
@@ -324,7 +364,7 @@ int audit_end(struct overlay *o, int r)
 	if (!o->audit)
 		return r;
 	if (r < 0 && o->audit->about.operation && is_refusal(o, &o->audit->about, r))
-		record_denial(o, &o->audit->about, r);
+		record_denial(o, r);
 	o->audit->about = (struct audit_about){ 0 };
 	return r;
 }
@@ -332,13 +372,13 @@ int audit_end(struct overlay *o, int r)
 void audit_closed(struct overlay *o, const struct node *n)
 {
 	if (o->audit && !n->verdict.walkable)
-		record_denial(o, &o->audit->about, 0);
+		record_denial(o, 0);
 }
 
 void audit_hidden(struct overlay *o)
 {
 	if (o->audit)
-		record_denial(o, &o->audit->about, -ENOENT);
+		record_denial(o, -ENOENT);
 }
 
 /* Reads */
@@ -380,7 +420,7 @@ int audit_event(struct overlay *o, const struct audit_about *about)
 	if (!o->audit)
 		return 0;
 	record_caller(o->audit, &r);
-	return audit_writer_append(o->audit->writer, &r);
+	return audit_add(o, &r);
 }
 
 int audit_add(struct overlay *o, struct audit_record *r)

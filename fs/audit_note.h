@@ -29,6 +29,7 @@ struct audit_note;
 struct audit_writer;
 struct node;
 struct overlay;
+struct question_asker;
 struct verdict;
 
 /* An operation. Everything is borrowed until audit_end(). */
@@ -41,6 +42,7 @@ struct audit_about {
 	const char *new_name;
 	const struct verdict *verdict; /* of a name that is not there yet */
 	const char *path;	       /* in place of @ino and @name */
+	const char *limit;	       /* what it is beyond, and refused or asked for because of; see audit_limit() */
 	const char *detail;
 	bool frees; /* must work on a full disk */
 };
@@ -55,6 +57,8 @@ void audit_caller(int32_t pid, uint32_t uid);
 void audit_begin(struct overlay *o, const struct audit_about *about);
 /* audit_verdict() - of the name that the operation makes, once it is known. */
 void audit_verdict(struct overlay *o, const struct verdict *v);
+/* audit_limit() - the operation is beyond a limit; @text is borrowed until audit_end(). */
+void audit_limit(struct overlay *o, const char *text);
 /* audit_end() - returns @r. */
 int audit_end(struct overlay *o, int r);
 
@@ -69,6 +73,18 @@ void audit_hidden(struct overlay *o);
 void audit_read(struct overlay *o, struct node *n);
 /* audit_paths() - a record for each of @paths (NULL = none) of what has its own record as a whole. */
 void audit_paths(struct overlay *o, enum audit_kind kind, const char *operation, const char *const *paths);
+/* audit_about() - the operation under way. audit_child() - the number of what is under @name in the directory @ino; @ino without a name; 0. */
+const struct audit_about *audit_about(struct overlay *o);
+uint64_t audit_child(struct overlay *o, uint64_t ino, const char *name);
+/*
+ * audit_explain() - the operation under way as a record: who does what to which path, and the most closed verdict on the way. The paths are the
+ * caller's, the other strings borrowed until the lock is let go. False when neither rule nor limit speaks against it.
+ */
+bool audit_explain(struct overlay *o, struct audit_record *ret, char **ret_path, char **ret_new_path);
+/* audit_asker() - the process on whose behalf this thread works. */
+void audit_asker(struct question_asker *ret);
+/* audit_who() - pid, uid and program of @r: on whose behalf this thread works. */
+void audit_who(struct overlay *o, struct audit_record *r);
 /* audit_event() - something that is no operation on a node. */
 int audit_event(struct overlay *o, const struct audit_about *about);
 /* audit_add() - a record that is complete. */

@@ -6,13 +6,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fs/fuse_device.h"
 #include "fs/overlay.h"
+#include "snapshot/gc.h"
 #include "snapshot/store.h"
 
 G_DEFINE_QUARK(sbxfs-control-error-quark, control_error)
+
+struct request {
+	GVariantDict *in;
+	const struct control_caller *caller; /* or NULL */
+};
 
 static GVariant *control_fail(GError **error, int r, const char *what)
 {
@@ -51,7 +58,7 @@ static GVariant *message_counts(void)
 	return g_variant_builder_end(&b);
 }
 
-static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_status(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	g_autofree char *mountpoint = NULL;
 	struct overlay_counters counters;
@@ -60,7 +67,7 @@ static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	GVariantDict d;
 	int r;
 
-	(void)in;
+	(void)request;
 	(void)ret_fd;
 	overlay_counters(o, &counters);
 	overlay_lock(o);
@@ -81,58 +88,58 @@ static GVariant *op_status(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 	return g_variant_dict_end(&d);
 }
 
-static GVariant *op_root(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_root(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	int fd = fcntl(lower_root_fd(overlay_lower(o)), F_DUPFD_CLOEXEC, 3);
 
-	(void)in;
+	(void)request;
 	if (fd < 0)
 		return control_fail(error, -errno, "workspace");
 	*ret_fd = fd;
 	return answer_empty();
 }
 
-static GVariant *op_pin(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_pin(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	int64_t epoch;
 	int r = overlay_pin(o, &epoch);
 
-	(void)in;
+	(void)request;
 	(void)ret_fd;
 	return r < 0 ? control_fail(error, r, "pin") : answer_epoch(epoch);
 }
 
-static GVariant *op_unpin(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_unpin(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	int64_t epoch = 0;
 
 	(void)ret_fd;
 	(void)error;
-	g_variant_dict_lookup(in, "epoch", "x", &epoch);
+	g_variant_dict_lookup(request->in, "epoch", "x", &epoch);
 	overlay_unpin(o, epoch);
 	return answer_empty();
 }
 
-static GVariant *op_snapshot(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_snapshot(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	const char *name = NULL;
 	int64_t epoch;
 	int r;
 
 	(void)ret_fd;
-	if (!g_variant_dict_lookup(in, "name", "&s", &name) || !*name)
+	if (!g_variant_dict_lookup(request->in, "name", "&s", &name) || !*name)
 		return control_fail(error, -EINVAL, "snapshot name");
 	r = overlay_snapshot(o, name, &epoch);
 	return r < 0 ? control_fail(error, r, name) : answer_epoch(epoch);
 }
 
-static GVariant *op_snapshot_delete(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_snapshot_delete(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	const char *name = NULL;
 	int r;
 
 	(void)ret_fd;
-	if (!g_variant_dict_lookup(in, "name", "&s", &name))
+	if (!g_variant_dict_lookup(request->in, "name", "&s", &name))
 		return control_fail(error, -EINVAL, "snapshot name");
 	overlay_lock(o);
 	r = store_snapshot_delete(overlay_store(o), name);
@@ -150,9 +157,9 @@ static const char **request_paths(GVariantDict *in, const char *key)
 	return v && g_variant_n_children(v) > 0 ? g_variant_get_bytestring_array(v, NULL) : NULL;
 }
 
-static GVariant *op_rollback(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_rollback(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autofree const char **paths = request_paths(in, "paths");
+	g_autofree const char **paths = request_paths(request->in, "paths");
 	const char *name = NULL;
 	uint64_t names = 0, nodes = 0;
 	int64_t to = 0, before = 0;
@@ -161,9 +168,9 @@ static GVariant *op_rollback(struct overlay *o, GVariantDict *in, int *ret_fd, G
 	int r = 0;
 
 	(void)ret_fd;
-	g_variant_dict_lookup(in, "to", "x", &to);
-	g_variant_dict_lookup(in, "scratch", "b", &scratch);
-	if (g_variant_dict_lookup(in, "name", "&s", &name) && *name)
+	g_variant_dict_lookup(request->in, "to", "x", &to);
+	g_variant_dict_lookup(request->in, "scratch", "b", &scratch);
+	if (g_variant_dict_lookup(request->in, "name", "&s", &name) && *name)
 		r = overlay_snapshot(o, name, &before);
 	if (r == 0)
 		r = overlay_rollback(o, to, paths, scratch, &names, &nodes);
@@ -176,31 +183,151 @@ static GVariant *op_rollback(struct overlay *o, GVariantDict *in, int *ret_fd, G
 	return g_variant_dict_end(&d);
 }
 
-static GVariant *op_settle(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_settle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autofree const char **partial = request_paths(in, "partial");
-	g_autofree const char **paths = request_paths(in, "paths");
+	g_autofree const char **partial = request_paths(request->in, "partial");
+	g_autofree const char **paths = request_paths(request->in, "paths");
 	int64_t epoch = 0;
 	int r;
 
 	(void)ret_fd;
-	if (!paths || !g_variant_dict_lookup(in, "epoch", "x", &epoch))
+	if (!paths || !g_variant_dict_lookup(request->in, "epoch", "x", &epoch))
 		return control_fail(error, -EINVAL, "settle");
 	r = overlay_settle(o, epoch, paths, partial);
 	return r < 0 ? control_fail(error, r, "settle") : answer_empty();
 }
 
-static GVariant *op_unsettle(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_unsettle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autofree const char **paths = request_paths(in, "paths");
+	g_autofree const char **paths = request_paths(request->in, "paths");
 	int64_t epoch = 0;
 	int r;
 
 	(void)ret_fd;
-	if (!paths || !g_variant_dict_lookup(in, "epoch", "x", &epoch))
+	if (!paths || !g_variant_dict_lookup(request->in, "epoch", "x", &epoch))
 		return control_fail(error, -EINVAL, "unsettle");
 	r = overlay_unsettle(o, epoch, paths);
 	return r < 0 ? control_fail(error, r, "unsettle") : answer_empty();
+}
+
+static GVariant *op_questions(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	GVariantDict d;
+
+	(void)request;
+	(void)ret_fd;
+	(void)error;
+	g_variant_dict_init(&d, NULL);
+	g_variant_dict_insert_value(&d, "questions", overlay_asked(o) ? questions_list(overlay_asked(o)) : g_variant_new("aa{sv}", NULL));
+	return g_variant_dict_end(&d);
+}
+
+static GVariant *op_answer(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	enum question_scope scope = QUESTION_ONCE;
+	const char *verdict = "", *word;
+	guint32 id;
+	bool allow;
+	int r;
+
+	(void)ret_fd;
+	if (!g_variant_dict_lookup(request->in, "id", "u", &id) || !g_variant_dict_lookup(request->in, "verdict", "&s", &verdict))
+		return control_fail(error, -EINVAL, "answer");
+	allow = strcmp(verdict, "allow") == 0;
+	if (!allow && strcmp(verdict, "deny") != 0)
+		return control_fail(error, -EINVAL, verdict);
+	if (g_variant_dict_lookup(request->in, "scope", "&s", &word) && !question_scope_from_name(word, &scope))
+		return control_fail(error, -EINVAL, word);
+	r = overlay_answer(o, id, allow, scope, NULL);
+	return r < 0 ? control_fail(error, r, "answer") : answer_empty();
+}
+
+static char *request_text(const struct request *request, const char *key)
+{
+	char *text = NULL;
+
+	g_variant_dict_lookup(request->in, key, "s", &text);
+	return text;
+}
+
+static GVariant *answer_question(const struct question_answer *answer)
+{
+	bool told = answer->verdict == QUESTION_ALLOW || answer->verdict == QUESTION_TIMEOUT;
+	GVariantDict d;
+
+	g_variant_dict_init(&d, NULL);
+	g_variant_dict_insert(&d, "verdict", "s", question_verdict_name(told ? answer->verdict : QUESTION_DENY));
+	g_variant_dict_insert(&d, "by", "s", answer->by ? answer->by : "");
+	return g_variant_dict_end(&d);
+}
+
+static GVariant *op_question(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	struct question_about about = { .kind = request_text(request, "kind"), .subject = request_text(request, "subject"),
+					.operation = request_text(request, "operation"), .program = request_text(request, "program"),
+					.keys = g_ptr_array_new_with_free_func(g_free) };
+	const struct control_caller *caller = request->caller;
+	struct question_answer answer = { .verdict = QUESTION_DENY };
+	GVariant *v = NULL;
+	guint32 timeout = 0;
+	gint32 pid = 0;
+
+	(void)ret_fd;
+	g_variant_dict_lookup(request->in, "timeout", "u", &timeout);
+	g_variant_dict_lookup(request->in, "pid", "i", &pid);
+	/* No other kind: what an operation in the view needs a yes for cannot be asked for from outside. */
+	if (g_strcmp0(about.kind, "network") != 0 || !about.subject || !about.operation || !overlay_asked(o)) {
+		control_fail(error, overlay_asked(o) ? -EINVAL : -ENOTCONN, "question");
+	} else {
+		char *key = g_strconcat("network ", about.subject, NULL);
+
+		g_ptr_array_add(about.keys, key);
+		question_asker_read(pid, getuid(), &about.asker);
+		if (questions_known_to_all(overlay_asked(o), key) == QUESTION_YES)
+			answer = (struct question_answer){ .verdict = QUESTION_ALLOW, .by = g_strdup("an earlier answer") };
+		else
+			overlay_question(o, &about, timeout, caller ? caller->gone : NULL, caller ? caller->user : NULL, &answer);
+		v = answer_question(&answer);
+	}
+	question_about_clear(&about);
+	g_free(answer.by);
+	return v;
+}
+
+static GVariant *op_questions_end(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	GVariantDict d;
+
+	(void)request;
+	(void)ret_fd;
+	(void)error;
+	g_variant_dict_init(&d, NULL);
+	g_variant_dict_insert(&d, "ended", "u", overlay_asked(o) ? questions_end_all(overlay_asked(o)) : 0);
+	return g_variant_dict_end(&d);
+}
+
+static GVariant *op_gc(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	gboolean automatic = FALSE, dry_run = FALSE;
+	g_autoptr(gc_t) g = NULL;
+	const struct gc_result *result;
+	GVariantDict d;
+	int r;
+
+	(void)ret_fd;
+	g_variant_dict_lookup(request->in, "automatic", "b", &automatic);
+	g_variant_dict_lookup(request->in, "dry-run", "b", &dry_run);
+	r = overlay_gc(o, automatic, dry_run, &g);
+	if (r < 0)
+		return control_fail(error, r, "gc");
+	result = gc_result(g);
+	g_variant_dict_init(&d, NULL);
+	g_variant_dict_insert_value(&d, "snapshots",
+				    g_variant_new_strv((const char *const *)result->snapshots->pdata, result->snapshots->len));
+	g_variant_dict_insert(&d, "versions", "t", result->versions);
+	g_variant_dict_insert(&d, "contents", "t", result->contents);
+	g_variant_dict_insert(&d, "bytes", "t", result->bytes);
+	return g_variant_dict_end(&d);
 }
 
 static int append_record(struct overlay *o, GVariant *encoded)
@@ -212,9 +339,9 @@ static int append_record(struct overlay *o, GVariant *encoded)
 	return audit_record_decode(data, size, &r) && r.kind >= AUDIT_RUN ? overlay_append(o, &r) : -EINVAL;
 }
 
-static GVariant *op_record(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error)
+static GVariant *op_record(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autoptr(GVariant) records = g_variant_dict_lookup_value(in, "records", G_VARIANT_TYPE("aay"));
+	g_autoptr(GVariant) records = g_variant_dict_lookup_value(request->in, "records", G_VARIANT_TYPE("aay"));
 	int r = records ? 0 : -EINVAL;
 
 	(void)ret_fd;
@@ -228,28 +355,33 @@ static GVariant *op_record(struct overlay *o, GVariantDict *in, int *ret_fd, GEr
 
 static const struct {
 	const char *name;
-	GVariant *(*run)(struct overlay *o, GVariantDict *in, int *ret_fd, GError **error);
+	GVariant *(*run)(struct overlay *o, const struct request *request, int *ret_fd, GError **error);
 } operations[] = {
 	{ "status", op_status },     { "root", op_root },
 	{ "pin", op_pin },           { "unpin", op_unpin },
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "settle", op_settle },
 	{ "unsettle", op_unsettle }, { "record", op_record },
+	{ "gc", op_gc },             { "questions", op_questions },
+	{ "answer", op_answer },     { "question", op_question },
+	{ "questions-end", op_questions_end },
 };
 
-GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
+GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, const struct control_caller *caller, int *ret_fd,
+			 GError **error)
 {
 	g_autoptr(GVariant) all = g_variant_ref_sink(arguments ? arguments : answer_empty());
+	GVariantDict in;
 
 	*ret_fd = -1;
 	for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
-		GVariantDict in;
+		const struct request request = { &in, caller };
 		GVariant *answer;
 
 		if (g_strcmp0(operations[i].name, operation) != 0)
 			continue;
 		g_variant_dict_init(&in, all);
-		answer = operations[i].run(o, &in, ret_fd, error);
+		answer = operations[i].run(o, &request, ret_fd, error);
 		g_variant_dict_clear(&in);
 		return answer ? g_variant_ref_sink(answer) : NULL;
 	}

@@ -10,7 +10,8 @@
  *
  * On the wire: a 32-bit length in host order and that many bytes of the serialised GVariant (sa{sv}) for a request,
  * (ba{sv}) for an answer (true = done; false = "code" i, "message" s). Paths are bytestrings ("ay" with the final NUL), because file
- * names need not be UTF-8. The answer to "root" carries a file descriptor (SCM_RIGHTS). Only the owner of the store may connect.
+ * names need not be UTF-8. The answer to "root" carries a file descriptor (SCM_RIGHTS). Only the owner of the store may connect, from
+ * outside of any confinement: a process with other user or process namespaces than the server's is hung up on.
  *
  *   status    {}                                    -> pid i, mountpoint s, epoch x, names t (rows), nodes t (in memory), messages a{st}
  *   root      {}                                    -> + descriptor of the workspace's real root, under any mount
@@ -20,9 +21,16 @@
  *   snapshot-delete {name s}
  *   rollback  {to x (epoch; 0 = the start), paths aay (none or empty = all), scratch b (take back
  *             scratch paths too), name s (of the automatic snapshot)} -> epoch x (of it), names t, nodes t (changed)
+ *   gc        {automatic b, dry-run b} -> snapshots as, versions t, contents t, bytes t: of snapshot/gc.h
  *   record    {records aay}: encodings of snapshot/audit_record.h, of what the kernel's requests don't show (AUDIT_RUN and up)
  *   settle    {epoch x, paths aay, partial aay}     -> after a commit: those paths of the workspace are now what the view had at epoch,
  *             but for those in partial, of which only a part was written
+ *   questions {}                                    -> questions aa{sv}: those that wait for a human, see question_describe()
+ *   answer    {id u, verdict s (allow, deny), scope s (once, path, always; of allow)}
+ *   question  {kind s (network), subject s (host:port), operation s, program s, pid i, timeout u (seconds; 0 or none: the policy's)}
+ *             -> verdict s (allow, deny, timeout), by s: waits for a human, for what is no operation in the view. Ends when the caller
+ *             hangs up. What was allowed with the scope path or always is allowed at once.
+ *   questions-end {}                                -> ended u: a no to all that wait now, for an unmount
  *
  * Snapshots are read by the tools directly from the store.
  */
@@ -47,8 +55,15 @@ enum control_error {
 	CONTROL_ERROR_GONE, /* the serving process went away */
 };
 
+/* How an operation that waits learns that its caller does not any more; NULL = never. */
+struct control_caller {
+	bool (*gone)(void *user);
+	void *user;
+};
+
 /* control_handle() - one operation, in this process. @ret_fd: -1 or a descriptor that the caller closes. */
-GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, int *ret_fd, GError **error);
+GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, const struct control_caller *caller, int *ret_fd,
+			 GError **error);
 
 /* control_serve() - answers on a socket at @path (made with mode 0600) in threads of its own until control_stop(). */
 struct control_server *control_serve(struct overlay *o, const char *path, GError **error);

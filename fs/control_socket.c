@@ -2,6 +2,7 @@
 /*
  * control_socket - the operations of control.h over a unix socket, and the two ways to call them
  */
+#include <errno.h>
 #include <gio/gunixfdmessage.h>
 #include <gio/gunixsocketaddress.h>
 #include <glib/gstdio.h>
@@ -14,6 +15,7 @@
 #include "fs/overlay.h"
 
 #define MESSAGE_MAX (64u * 1024 * 1024)
+#define CONNECTIONS 16
 #define REQUEST_TYPE G_VARIANT_TYPE("(sa{sv})")
 #define ANSWER_TYPE G_VARIANT_TYPE("(ba{sv})")
 
@@ -123,7 +125,6 @@ struct control_server {
 	GThread *thread;
 };
 
-/* What this thread does from now on is recorded as the peer's. */
 static void control_server_unref(struct control_server *s)
 {
 	if (!g_atomic_ref_count_dec(&s->refs))
@@ -139,28 +140,58 @@ static void control_server_closure_gone(gpointer server, GClosure *closure)
 	control_server_unref(server);
 }
 
-static GVariant *server_handle(struct control_server *s, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
+static GVariant *server_handle(struct control_server *s, const char *operation, GVariant *arguments, const struct control_caller *caller,
+			       int *ret_fd, GError **error)
 {
 	GVariant *answer = NULL;
 
 	*ret_fd = -1;
 	g_rw_lock_reader_lock(&s->lock);
 	if (s->overlay)
-		answer = control_handle(s->overlay, operation, arguments, ret_fd, error);
+		answer = control_handle(s->overlay, operation, arguments, caller, ret_fd, error);
 	else
 		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the view is being unmounted");
 	g_rw_lock_reader_unlock(&s->lock);
 	return answer;
 }
 
+static bool same_namespace(pid_t pid, const char *kind, int *ret_errno)
+{
+	g_autofree char *theirs = g_strdup_printf("/proc/%d/ns/%s", (int)pid, kind), *ours = g_strdup_printf("/proc/self/ns/%s", kind);
+	struct stat a, b;
+
+	*ret_errno = stat(theirs, &a) < 0 ? errno : 0;
+	return !*ret_errno && stat(ours, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/*
+ * A confined program has namespaces of its own, and the number of its user. What can't be told is refused, but for a root that an
+ * ordinary user may not look at: nobody who is confined by that user is root outside.
+ */
+static bool peer_is_outside(pid_t pid, uid_t uid)
+{
+	int e;
+
+	if (pid > 0 && same_namespace(pid, "user", &e))
+		return same_namespace(pid, "pid", &e);
+	return pid > 0 && e == EACCES && uid == 0 && geteuid() != 0;
+}
+
+/* The owner, or root; not from inside a confinement. What this thread does from now on is recorded as the peer's. */
 static bool peer_is_owner(GSocket *socket)
 {
 	g_autoptr(GCredentials) peer = g_socket_get_credentials(socket, NULL);
 	uid_t uid = peer ? g_credentials_get_unix_user(peer, NULL) : (uid_t)-1;
+	pid_t pid = peer ? g_credentials_get_unix_pid(peer, NULL) : 0;
 
 	if (peer)
-		overlay_caller(g_credentials_get_unix_pid(peer, NULL), uid);
-	return uid == geteuid() || uid == 0;
+		overlay_caller(pid, uid);
+	return (uid == geteuid() || uid == 0) && peer_is_outside(pid, uid);
+}
+
+static bool peer_hung_up(void *socket)
+{
+	return g_socket_condition_check(socket, G_IO_HUP | G_IO_ERR) != 0;
 }
 
 /* Answers one request. False at the end of the connection. */
@@ -178,7 +209,7 @@ static bool serve_one(struct control_server *s, GSocket *socket, GArray *pins)
 	if (!request)
 		return false;
 	g_variant_get(request, "(&s@a{sv})", &operation, &arguments);
-	answer = server_handle(s, operation, arguments, &fd, &error);
+	answer = server_handle(s, operation, arguments, &(struct control_caller){ peer_hung_up, socket }, &fd, &error);
 	if (answer && strcmp(operation, "pin") == 0 && g_variant_lookup(answer, "epoch", "x", &epoch))
 		g_array_append_val(pins, epoch);
 	if (answer) {
@@ -215,7 +246,7 @@ static gboolean serve_connection(GThreadedSocketService *service, GSocketConnect
 		g_variant_dict_init(&d, NULL);
 		g_variant_dict_insert(&d, "epoch", "x", g_array_index(pins, int64_t, i));
 		arguments = g_variant_ref_sink(g_variant_dict_end(&d));
-		answer = server_handle(s, "unpin", arguments, &fd, NULL);
+		answer = server_handle(s, "unpin", arguments, NULL, &fd, NULL);
 	}
 	return TRUE;
 }
@@ -244,7 +275,10 @@ struct control_server *control_serve(struct overlay *o, const char *path, GError
 	s->context = g_main_context_new();
 	s->loop = g_main_loop_new(s->context, FALSE);
 	g_main_context_push_thread_default(s->context);
-	s->service = g_threaded_socket_service_new(16);
+	/* A connection has a thread for as long as it stays; those that wait for a human are not missed by the others. */
+	s->service = g_threaded_socket_service_new(CONNECTIONS + QUESTION_WAITING_MAX);
+	/* GLib connects without waiting: what finds no room in the queue of the socket fails. */
+	g_socket_listener_set_backlog(G_SOCKET_LISTENER(s->service), CONNECTIONS + QUESTION_WAITING_MAX);
 	g_unlink(path); /* the store's lock says that nobody else serves here */
 	mask = umask(0177);
 	ok = g_socket_listener_add_address(G_SOCKET_LISTENER(s->service), address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, NULL,
@@ -312,6 +346,17 @@ struct control *control_local(struct overlay *o)
 	return c;
 }
 
+/* However the kernel says it. */
+static void *say_gone(GError **error)
+{
+	if (error && (g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_BROKEN_PIPE) ||
+		      g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED))) {
+		g_clear_error(error);
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the process that serves the view ended");
+	}
+	return NULL;
+}
+
 static GVariant *call_remote(struct control *c, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
 {
 	GSocket *socket = g_socket_connection_get_socket(c->connection);
@@ -321,10 +366,10 @@ static GVariant *call_remote(struct control *c, const char *operation, GVariant 
 	gboolean ok;
 
 	if (!message_send(socket, g_variant_new("(s@a{sv})", operation, arguments ? arguments : g_variant_new("a{sv}", NULL)), -1, error))
-		return NULL;
+		return say_gone(error);
 	message = message_receive(socket, ANSWER_TYPE, ret_fd, error);
 	if (!message)
-		return NULL;
+		return say_gone(error);
 	g_variant_get(message, "(b@a{sv})", &ok, &answer);
 	if (ok)
 		return g_steal_pointer(&answer);
@@ -337,7 +382,7 @@ static GVariant *call_remote(struct control *c, const char *operation, GVariant 
 static GVariant *call_any(struct control *c, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
 {
 	*ret_fd = -1;
-	return c->overlay ? control_handle(c->overlay, operation, arguments, ret_fd, error) :
+	return c->overlay ? control_handle(c->overlay, operation, arguments, NULL, ret_fd, error) :
 			    call_remote(c, operation, arguments, ret_fd, error);
 }
 

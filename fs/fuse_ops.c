@@ -32,6 +32,29 @@ static struct caller req_caller(fuse_req_t req)
 				.kill_privileges = fuse_device_kills_privileges() };
 }
 
+/* The caller was interrupted or killed. Nobody but those who wait hears that the session ends, and it ends after them. */
+static bool request_is_over(void *user)
+{
+	fuse_req_t req = user;
+	const struct view *view = fuse_req_userdata(req);
+
+	if (fuse_session_exited(view->session))
+		overlay_questions_close(view->overlay);
+	return fuse_req_interrupted(req);
+}
+
+/*
+ * asks() - after each operation that may have to wait for a human: waits, and says whether it is to be tried again. What it costs the caller's
+ * neighbours is written in ARCHITECTURE.md, "One question".
+ */
+static bool asks(fuse_req_t req, int *r)
+{
+	if (*r != OVERLAY_ASKS)
+		return false;
+	*r = overlay_ask(req_overlay(req), request_is_over, req);
+	return *r == 0;
+}
+
 /* Replies */
 
 static double attr_timeout(const struct overlay_entry *e)
@@ -108,6 +131,9 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_readahead = MAX_IO;
 	conn->max_background = 64;
 	conn->time_gran = 1;
+	/* A read that the kernel does not wait for itself cannot be interrupted; who is killed would leave his question behind. */
+	if (overlay_asks_to_read(view->overlay))
+		conn->want &= ~(unsigned int)FUSE_CAP_ASYNC_READ;
 	if (view->ready)
 		view->ready(view->ready_user);
 }
@@ -140,7 +166,7 @@ static bool caller_only_looks(fuse_req_t req)
 #ifdef SYS_stat
 		SYS_stat, SYS_lstat, SYS_access,
 #endif
-		SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_faccessat2,
+		SYS_newfstatat, SYS_statx, SYS_faccessat, SYS_faccessat2, SYS_getxattr, SYS_lgetxattr, SYS_listxattr, SYS_llistxattr,
 	};
 	g_autofree char *path = g_strdup_printf("/proc/%d/syscall", (int)fuse_req_ctx(req)->pid), *text = NULL;
 	char *end;
@@ -184,8 +210,11 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
 	struct caller who = req_caller(req);
 	struct overlay_entry e;
-	int r = overlay_mknod(req_overlay(req), parent, name, mode, rdev, &who, &e);
+	int r;
 
+	do
+		r = overlay_mknod(req_overlay(req), parent, name, mode, rdev, &who, &e);
+	while (asks(req, &r));
 	reply_entry(req, r, &e);
 }
 
@@ -193,8 +222,11 @@ static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
 	struct caller who = req_caller(req);
 	struct overlay_entry e;
-	int r = overlay_mkdir(req_overlay(req), parent, name, mode, &who, &e);
+	int r;
 
+	do
+		r = overlay_mkdir(req_overlay(req), parent, name, mode, &who, &e);
+	while (asks(req, &r));
 	reply_entry(req, r, &e);
 }
 
@@ -202,32 +234,53 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 {
 	struct caller who = req_caller(req);
 	struct overlay_entry e;
-	int r = overlay_symlink(req_overlay(req), target, parent, name, &who, &e);
+	int r;
 
+	do
+		r = overlay_symlink(req_overlay(req), target, parent, name, &who, &e);
+	while (asks(req, &r));
 	reply_entry(req, r, &e);
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
 	struct overlay_entry e;
-	int r = overlay_link(req_overlay(req), ino, parent, name, &e);
+	int r;
 
+	do
+		r = overlay_link(req_overlay(req), ino, parent, name, &e);
+	while (asks(req, &r));
 	reply_entry(req, r, &e);
 }
 
 static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_status(req, overlay_unlink(req_overlay(req), parent, name));
+	int r;
+
+	do
+		r = overlay_unlink(req_overlay(req), parent, name);
+	while (asks(req, &r));
+	reply_status(req, r);
 }
 
 static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_status(req, overlay_rmdir(req_overlay(req), parent, name));
+	int r;
+
+	do
+		r = overlay_rmdir(req_overlay(req), parent, name);
+	while (asks(req, &r));
+	reply_status(req, r);
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name, unsigned int flags)
 {
-	reply_status(req, overlay_rename(req_overlay(req), parent, name, new_parent, new_name, flags));
+	int r;
+
+	do
+		r = overlay_rename(req_overlay(req), parent, name, new_parent, new_name, flags);
+	while (asks(req, &r));
+	reply_status(req, r);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
@@ -335,7 +388,9 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int to_s
 	for (size_t i = 0; i < G_N_ELEMENTS(bits); i++)
 		if (to_set & bits[i].fuse)
 			set |= bits[i].ours;
-	r = overlay_setattr(req_overlay(req), ino, set, &a, &who, &e);
+	do
+		r = overlay_setattr(req_overlay(req), ino, set, &a, &who, &e);
+	while (asks(req, &r));
 	reply_attr(req, r, &e);
 }
 
@@ -367,10 +422,14 @@ static void reply_sized(fuse_req_t req, int r, const void *data, size_t have, si
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
 	g_autoptr(GBytes) value = NULL;
-	int r = overlay_getxattr(req_overlay(req), ino, name, &value);
+	const void *data;
 	gsize have = 0;
-	const void *data = value ? g_bytes_get_data(value, &have) : NULL;
+	int r;
 
+	do
+		r = overlay_getxattr(req_overlay(req), ino, name, &value);
+	while (asks(req, &r));
+	data = value ? g_bytes_get_data(value, &have) : NULL;
 	reply_sized(req, r, data, have, size);
 }
 
@@ -384,12 +443,22 @@ static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
-	reply_status(req, overlay_setxattr(req_overlay(req), ino, name, value, size, flags));
+	int r;
+
+	do
+		r = overlay_setxattr(req_overlay(req), ino, name, value, size, flags);
+	while (asks(req, &r));
+	reply_status(req, r);
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	reply_status(req, overlay_removexattr(req_overlay(req), ino, name));
+	int r;
+
+	do
+		r = overlay_removexattr(req_overlay(req), ino, name);
+	while (asks(req, &r));
+	reply_status(req, r);
 }
 
 /* Data */
@@ -398,14 +467,16 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 {
 	static GPrivate buffers = G_PRIVATE_INIT(g_free); /* one a thread */
 	char *buffer = g_private_get(&buffers);
-	ssize_t n;
+	int n;
 
 	(void)fi;
 	if (!buffer) {
 		buffer = g_malloc(MAX_IO);
 		g_private_set(&buffers, buffer);
 	}
-	n = overlay_read(req_overlay(req), ino, buffer, MIN(size, MAX_IO), offset);
+	do
+		n = (int)overlay_read(req_overlay(req), ino, buffer, MIN(size, MAX_IO), offset);
+	while (asks(req, &n));
 	if (n < 0)
 		fuse_reply_err(req, -n);
 	else
@@ -415,9 +486,12 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct caller who = req_caller(req);
-	int r = overlay_write(req_overlay(req), ino, data, size, offset, &who);
+	int r;
 
 	(void)fi;
+	do
+		r = overlay_write(req_overlay(req), ino, data, size, offset, &who);
+	while (asks(req, &r));
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
@@ -426,19 +500,29 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 
 static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *fi)
 {
+	int r;
+
 	(void)fi;
-	reply_status(req, overlay_fallocate(req_overlay(req), ino, mode, offset, length));
+	do
+		r = overlay_fallocate(req_overlay(req), ino, mode, offset, length);
+	while (asks(req, &r));
+	reply_status(req, r);
 }
 
 static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, struct fuse_file_info *fi)
 {
-	int64_t r = overlay_lseek(req_overlay(req), ino, offset, whence);
+	int64_t at;
+	int r;
 
 	(void)fi;
+	do {
+		at = overlay_lseek(req_overlay(req), ino, offset, whence);
+		r = (int)MIN(at, 0);
+	} while (asks(req, &r));
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
-		fuse_reply_lseek(req, r);
+		fuse_reply_lseek(req, at);
 }
 
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)

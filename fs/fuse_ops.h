@@ -13,6 +13,7 @@ struct overlay;
 /* The user data of the session. */
 struct view {
 	struct overlay *overlay;
+	struct fuse_session *session;
 	void (*ready)(void *user); /* once, when the kernel has the view */
 	void *ready_user;
 };

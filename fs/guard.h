@@ -11,6 +11,7 @@
  */
 
 #include "fs/node.h"
+#include "fs/overlay.h"
 
 /*
  * guard_verdict() - of a child of @dir at @path, with @lower (NULL = nothing of the workspace) showing through.
@@ -21,7 +22,10 @@ void guard_verdict(const struct policy *p, const struct node *dir, const char *p
 /* guard_root() - of the root itself. */
 void guard_root(const struct policy *p, struct verdict *ret);
 
-/* 0, or the errno with which the operation is refused: -EACCES (deny), -EROFS (read, mask), -ENOENT (hide). */
+/* A human is to be asked (fs/overlay_ask.c). Handed on without a question it becomes a refusal: see overlay_ask(). */
+#define GUARD_ASKS OVERLAY_ASKS
+
+/* 0, GUARD_ASKS, or the errno with which the operation is refused: -EACCES (deny), -EROFS (read, mask), -ENOENT (hide). */
 int guard_read(const struct verdict *v);
 int guard_change(const struct verdict *v);
 /* guard_read_xattr() - extended attributes have no shape to show: none of a masked file. */
@@ -30,6 +34,10 @@ int guard_read_xattr(const struct verdict *v);
 bool guard_is_masked(const struct verdict *v);
 /* guard_create() - a name that does not exist yet; a hidden one is -EACCES, for -ENOENT would make no sense there. */
 int guard_create(const struct verdict *v);
+/* guard_link_above() - of a symbolic link at @path, which may not stand in for a directory above a protected name. */
+int guard_link_above(const struct policy *p, const struct verdict *v, const char *path);
+/* guard_look() - what shows of an object without its bytes: attributes, the names in a directory, the target of a symlink. Never asks. */
+int guard_look(const struct verdict *v);
 /* guard_traverse() - looking up a name in a directory. */
 int guard_traverse(const struct verdict *v);
 

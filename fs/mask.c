@@ -52,26 +52,79 @@ static size_t split_key(const char *line, bool colon, char **ret_key)
 	return p + 1 - line;
 }
 
-/* Passes over the rest of a quoted value that goes on for several lines. False when it never ends. */
-static bool skip_quoted(struct masking *m, const char *value)
+/*
+ * "[name]" and nothing behind it, as in INI files, git's configuration and TOML. A list in brackets, which may be all secrets, begins as
+ * well with a bracket; and a subsection may be a URL with a password in it.
+ */
+static bool is_section(const char *text)
 {
-	char quote = *value;
+	const char *p = text + 1;
 
-	if (quote != '"' && quote != '\'')
-		return true;
-	for (const char *p = value + 1; *p; p++) {
+	if (!g_ascii_isalnum(*p))
+		return false;
+	while (g_ascii_isalnum(*p) || (*p && strchr(" _.:/\"-", *p)))
+		p++;
+	return *p == ']' && !p[1 + strspn(p + 1, " \t\r")];
+}
+
+static bool has_password(const char *value)
+{
+	const char *authority = strstr(value, "://");
+
+	return authority && strchr(authority, '@');
+}
+
+static bool ends_in_backslash(const char *line)
+{
+	size_t n = strlen(line);
+
+	while (n > 0 && g_ascii_isspace(line[n - 1]))
+		n--;
+	return n > 0 && line[n - 1] == '\\';
+}
+
+static bool closes(const char *text, char quote)
+{
+	for (const char *p = text; *p; p++) {
 		if (*p == '\\' && quote == '"' && p[1])
 			p++;
 		else if (*p == quote)
 			return true;
 	}
-	while (m->next < m->end) {
-		g_autofree char *line = next_line(m);
-
-		if (strchr(line, quote))
-			return true;
-	}
 	return false;
+}
+
+static bool next_is_deeper(const struct masking *m, size_t indent)
+{
+	size_t n = 0;
+
+	while (m->next + n < m->end && (m->next[n] == ' ' || m->next[n] == '\t'))
+		n++;
+	return n > indent && m->next + n < m->end && m->next[n] != '\n';
+}
+
+/*
+ * Passes over the lines in which @value goes on: up to its closing quote, after a backslash, or indented deeper than its key (@indent). What
+ * looks like a key in them is a piece of the value. False when a quote never ends.
+ */
+static bool skip_value(struct masking *m, const char *value, size_t indent)
+{
+	char quote = *value == '"' || *value == '\'' ? *value : '\0';
+	g_autofree char *line = g_strdup(quote ? value + 1 : value);
+
+	while (quote || ends_in_backslash(line)) {
+		if (quote && closes(line, quote)) {
+			quote = '\0';
+			continue;
+		}
+		if (m->next == m->end)
+			return !quote;
+		g_free(line);
+		line = next_line(m);
+	}
+	while (next_is_deeper(m, indent))
+		g_free(next_line(m));
+	return true;
 }
 
 static bool mask_line(struct masking *m)
@@ -88,7 +141,7 @@ static bool mask_line(struct masking *m)
 		g_string_append_printf(m->out, "%c\n", *text);
 		return true;
 	}
-	if (*text == '[' && strchr(text, ']')) {
+	if (*text == '[' && is_section(text)) {
 		m->ini = true;
 		g_string_append_printf(m->out, "%s\n", line);
 		return true;
@@ -97,13 +150,13 @@ static bool mask_line(struct masking *m)
 	if (head == 0)
 		return false;
 	value = line + head + strspn(line + head, " \t");
-	if (m->ini && !key_is_secret(key)) {
+	if (m->ini && !key_is_secret(key) && !has_password(value)) {
 		g_string_append_printf(m->out, "%s\n", line);
 		return true;
 	}
 	g_string_append_len(m->out, line, head);
 	g_string_append(m->out, MASK_VALUE "\n");
-	return skip_quoted(m, value);
+	return skip_value(m, value, text - line);
 }
 
 GBytes *mask_text(const char *data, size_t size)

@@ -25,6 +25,9 @@ G_DEFINE_QUARK(sbxfs-mount-error-quark, mount_error)
 #define UNMOUNT_TRIES 20
 #define UNMOUNT_PAUSE 50000
 
+/* Threads that serve requests. */
+#define WORKERS 8
+
 /* The table of mounts */
 
 /* Mountpoints have blanks, tabs, newlines and backslashes as octal escapes in /proc/self/mountinfo. */
@@ -202,8 +205,12 @@ static bool service_open(struct service *s, GError **error)
 	}
 	store_set(store, "mountpoint", s->options->mountpoint);
 	s->view.overlay = overlay_new(store, lower, g_steal_pointer(&s->policy));
-	if (overlay_audit(s->view.overlay, &why))
-		return true;
+	if (overlay_audit(s->view.overlay, &why)) {
+		r = overlay_questions(s->view.overlay);
+		if (r < 0)
+			g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_STORE, "what was allowed before cannot be read: %s", g_strerror(-r));
+		return r == 0;
+	}
 	g_set_error(error, MOUNT_ERROR, g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY) ? MOUNT_ERROR_BUSY : MOUNT_ERROR_STORE, "%s", why->message);
 	g_error_free(why);
 	return false;
@@ -226,6 +233,7 @@ static bool service_mount(struct service *s, GError **error)
 	}
 	s->session = fuse_session_new(&args, &fuse_view_ops, sizeof(fuse_view_ops), &s->view);
 	fuse_opt_free_args(&args);
+	s->view.session = s->session;
 	if (!s->session) {
 		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "libfuse starts no session");
 		return false;
@@ -300,6 +308,8 @@ static void service_stop(struct service *s)
 {
 	g_autofree char *message = NULL;
 
+	if (s->view.overlay)
+		overlay_questions_close(s->view.overlay);
 	control_stop(s->control);
 	if (s->mounted && mount_is_ours(s->options->mountpoint))
 		unmount_once(s->options->mountpoint, true, &message);
@@ -335,7 +345,8 @@ static bool service_run(struct service *s, GError **error)
 	fuse_set_signal_handlers(s->session);
 	config = fuse_loop_cfg_create();
 	fuse_loop_cfg_set_clone_fd(config, 0);
-	fuse_loop_cfg_set_max_threads(config, 8);
+	/* Those that wait for a human are not missed by the others. */
+	fuse_loop_cfg_set_max_threads(config, WORKERS + QUESTION_WAITING_MAX);
 	fuse_loop_cfg_set_idle_threads(config, 4);
 	fuse_session_loop_mt(s->session, config);
 	fuse_loop_cfg_destroy(config);

@@ -13,7 +13,8 @@
  * A node stays while the kernel counts lookups on it, while a dentry with a row leads to it, or while it has dentries below.
  * A dentry without row exists only together with its node.
  *
- * Lock order: overlay->lock, then that of the audit's writer, which does nothing but append. Everything here is protected by overlay->lock.
+ * Lock order: overlay->lock, then one of those of the audit's writer, the questions and the invalidator, under which nothing else is taken.
+ * Everything here is protected by overlay->lock.
  */
 
 #include <glib.h>
@@ -33,6 +34,7 @@ struct verdict {
 	struct policy_match view;  /* of the path in the view */
 	struct policy_match lower; /* of the workspace path whose bytes show */
 	uint8_t action;            /* enum action: the more closed of the two */
+	uint8_t granted;           /* the same, of rules that do not ask: what is left of it after a yes */
 	bool walkable;             /* a denied directory below which something is allowed */
 };
 

@@ -8,8 +8,9 @@
  * low-level FUSE session asks for them. It knows no FUSE and can be used and tested without a mount.
  *
  * Every call returns 0 or -errno and is complete when it returns: a change is committed in the store, so it survives the death of
- * the process. Calls come from any thread; one lock, taken inside, orders them. What the kernel must forget because of a change that it
- * did not ask for itself is told to a struct overlay_watcher, outside the lock.
+ * the process. One that needs a human's yes returns OVERLAY_ASKS and has done nothing: overlay_ask(), then the same call again. Calls
+ * come from any thread; one lock, taken inside, orders them. What the kernel must forget because of a change that it did not ask for
+ * itself is told to a struct overlay_watcher, outside the lock.
  */
 
 #include <glib.h>
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <sys/statvfs.h>
 
+#include "fs/question.h"
 #include "snapshot/attr.h"
 #include "snapshot/audit_record.h"
 
@@ -75,6 +77,36 @@ int overlay_record(struct overlay *o, enum audit_kind kind, const char *operatio
 int overlay_append(struct overlay *o, struct audit_record *r);
 /* overlay_caller() - on whose behalf this thread calls from now on; for the audit. */
 void overlay_caller(int32_t pid, uint32_t uid);
+
+/* Questions */
+
+/* What an operation returns that waits for a human; no errno. */
+#define OVERLAY_ASKS (-4000)
+
+/*
+ * overlay_questions() - from now on operations that the policy says ask for do, after overlay_audit(); without it they are refused. A
+ * command that is told of questions is run as [ask] says.
+ */
+int overlay_questions(struct overlay *o);
+/* overlay_questions_close() - whoever waits is refused, and from now on everybody. */
+void overlay_questions_close(struct overlay *o);
+/* overlay_asked() - the questions; NULL without overlay_questions(). */
+struct questions *overlay_asked(struct overlay *o);
+/* overlay_asks_to_read() - whether reading some file may wait for a human. */
+bool overlay_asks_to_read(struct overlay *o);
+/*
+ * overlay_ask() - after this thread's call returned OVERLAY_ASKS: waits, without any lock, for the answer. @over: see questions_wait().
+ * 0: make the call again; -EINTR: the caller does not wait any longer; -EACCES: there is no question.
+ */
+int overlay_ask(struct overlay *o, bool (*over)(void *user), void *user);
+/* overlay_question() - asks what no operation asks, such as a connection; waits in the same way and records it. After overlay_questions(). */
+void overlay_question(struct overlay *o, const struct question_about *about, unsigned timeout, bool (*over)(void *user), void *user,
+		      struct question_answer *ret);
+/*
+ * overlay_answer() - by whoever this thread works for (overlay_caller()); @program: its name when the process is gone, or NULL. Recorded
+ * first; an answer that cannot be recorded, or kept where that is its scope, is none. -ENOENT: nothing waits under that number.
+ */
+int overlay_answer(struct overlay *o, uint32_t id, bool allow, enum question_scope scope, const char *program);
 
 struct store *overlay_store(struct overlay *o);   /* borrowed; use only under overlay_lock() */
 struct lower *overlay_lower(struct overlay *o);   /* borrowed */
@@ -151,6 +183,12 @@ int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
 /* overlay_pin() - the present state as an immutable one without a name, until overlay_unpin(). */
 int overlay_pin(struct overlay *o, int64_t *ret_epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
+/*
+ * overlay_gc() - snapshot/gc.h, while the view goes on; @automatic and @dry_run as there. The result is in @ret, for gc_free().
+ * Not beside a commit, an undo or a rollback: their callers see to it.
+ */
+struct gc;
+int overlay_gc(struct overlay *o, bool automatic, bool dry_run, struct gc **ret);
 /*
  * overlay_rollback() - to the state of @epoch (0 = the start), all of it or only @paths and what is below them. What the rules call
  * scratch stays as it is, and the directories on the way to it, unless @scratch; paths that are named are always rolled back.

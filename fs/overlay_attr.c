@@ -16,7 +16,7 @@ int overlay_getattr(struct overlay *o, uint64_t ino, bool for_data, struct overl
 	audit_begin(o, &(struct audit_about){ .operation = "read", .ino = ino });
 	r = overlay_node(o, ino, &n);
 	if (r == 0 && for_data)
-		r = guard_read(&n->verdict);
+		r = guard_look(&n->verdict);
 	if (r == 0)
 		r = node_entry(o, n, ret);
 	r = audit_end(o, r);
@@ -84,7 +84,7 @@ int overlay_setattr(struct overlay *o, uint64_t ino, unsigned int set, const str
 	audit_begin(o, &(struct audit_about){ .operation = set_name(set), .ino = ino });
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
-		r = guard_change(&n->verdict);
+		r = ask_to_change(o, n);
 	if (r == 0 && (set & SET_SIZE) && !S_ISREG(n->row.attr.mode))
 		r = node_is_dir(n) ? -EISDIR : -EINVAL;
 	if (r == 0 && set)

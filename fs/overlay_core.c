@@ -43,6 +43,8 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 	o->policy = policy;
 	o->nodes = node_table_new(node_gone, o);
 	o->undo = g_array_new(FALSE, TRUE, sizeof(struct undo));
+	o->orphans = orphans_new();
+	o->pins = g_array_new(FALSE, FALSE, sizeof(int64_t));
 	root = node_add(o->nodes, ROOT_INO);
 	root->row.ino = ROOT_INO;
 	root->row.attr.mode = S_IFDIR | 0755;
@@ -61,10 +63,14 @@ void overlay_free(struct overlay *o)
 {
 	if (!o)
 		return;
+	ask_free(o);
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
 	overlay_leave_dir(o);
+	orphans_drop(o);
+	g_array_unref(o->orphans);
+	g_array_unref(o->pins);
 	audit_note_free(o->audit);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
@@ -104,6 +110,7 @@ const struct policy *overlay_policy(struct overlay *o)
 void overlay_lock(struct overlay *o)
 {
 	g_mutex_lock(&o->lock);
+	ask_begin(o);
 }
 
 void overlay_unlock(struct overlay *o)
@@ -121,9 +128,16 @@ void overlay_counters(struct overlay *o, struct overlay_counters *ret)
 
 /* Transactions */
 
-int overlay_begin(struct overlay *o)
+int transaction_begin(struct overlay *o)
 {
 	return store_begin(o->store);
+}
+
+int overlay_begin(struct overlay *o)
+{
+	int r = ask_settle(o);
+
+	return r < 0 ? r : transaction_begin(o);
 }
 
 static void undo_clear(struct undo *u)
@@ -177,6 +191,8 @@ int overlay_end(struct overlay *o, int r)
 		r = audit_announce(o);
 	r = transaction_end(o, r);
 	audit_settle(o, r);
+	if (r == -ENOSPC)
+		orphans_drop(o);
 	return r;
 }
 

@@ -238,7 +238,7 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 	audit_begin(o, &(struct audit_about){ .operation = "read", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
-		r = guard_read(&n->verdict);
+		r = ask_to_read(o, n);
 	if (r == 0)
 		audit_read(o, n);
 	if (r == 0 && guard_is_masked(&n->verdict)) {
@@ -285,12 +285,18 @@ static int overlay_change_data(struct overlay *o, uint64_t ino, const struct dat
 	overlay_lock(o);
 	audit_begin(o, &(struct audit_about){ .operation = change->operation, .ino = ino });
 	r = regular_node(o, ino, &n);
-	if (r == 0)
-		r = guard_change(&n->verdict);
+	if (r == 0) {
+		r = ask_to_change(o, n);
+		/* The kernel keeps a page that was changed in a shared mapping, also when it may not be written. Nobody is to read it. */
+		if (r < 0)
+			invalidator_inode(o->invalidator, ino, true);
+	}
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, data_change_rows(o, n, change));
+	if (r == 0)
+		ask_written(o, n);
 	r = audit_end(o, r);
 	overlay_unlock(o);
 	return r;
@@ -331,7 +337,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	audit_begin(o, &(struct audit_about){ .operation = "seek", .ino = ino });
 	r = regular_node(o, ino, &n);
 	if (r == 0)
-		r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : guard_read(&n->verdict);
+		r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : ask_to_read(o, n);
 	if (r == 0 && node_follows(n)) {
 		path = node_lower_path(n);
 		r = path ? 0 : -ESTALE;

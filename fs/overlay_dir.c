@@ -193,7 +193,7 @@ int overlay_readdir(struct overlay *o, uint64_t ino, uint64_t offset, bool plus,
 	audit_begin(o, &(struct audit_about){ .operation = "list", .ino = ino });
 	r = overlay_dir(o, ino, &dir);
 	if (r == 0)
-		r = guard_read(&dir->verdict);
+		r = guard_look(&dir->verdict);
 	if (r == 0 && (offset == 0 || !dir->listing)) {
 		r = listing_new(o, dir, &l);
 		if (r == 0) {

@@ -381,7 +381,7 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 		return 0;
 	}
 	/* Another name of an inode that was changed: from now on it is a changed name too, for the diff to find. */
-	r = overlay_begin(o);
+	r = transaction_begin(o);
 	if (r == 0)
 		r = transaction_end(o, dentry_anchor_link(o, d, &print));
 	/* Who can't write it down can still show it. */

@@ -163,6 +163,18 @@ void overlay_forget(struct overlay *o, uint64_t ino, uint64_t count)
 
 /* Making */
 
+/*
+ * What the rules say of an object of the type in @mode that is to be called @name in @dir; @v is the verdict of the two, @n the
+ * object if there is one already.
+ */
+static int ask_to_name(struct overlay *o, struct node *dir, const char *name, uint32_t mode, const struct verdict *v, const struct node *n)
+{
+	g_autofree char *path = S_ISLNK(mode) ? dentry_path(dir, name) : NULL;
+	int r = ask_to_make(o, dir, name, v, n);
+
+	return r == 0 && path ? guard_link_above(o->policy, v, path) : r;
+}
+
 struct making {
 	const char *operation; /* for the audit */
 	uint32_t mode;
@@ -233,14 +245,14 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 	audit_begin(o, &(struct audit_about){ .operation = m->operation, .ino = parent, .name = name });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
-		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
+		r = dir_is_removed(dir) ? -ENOENT : ask_to_change_in(o, dir, name, NULL);
 	if (r == 0) {
 		child_verdict(o, dir, name, NULL, true, S_ISDIR(m->mode), &v);
 		audit_verdict(o, &v);
 		if (c.node)
 			r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
 		else
-			r = guard_create(&v);
+			r = ask_to_name(o, dir, name, m->mode, &v, NULL);
 	}
 	if (r == 0)
 		r = overlay_begin(o);
@@ -326,9 +338,9 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0)
 		r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
-		r = node_is_dir(n) ? -EPERM : guard_change(&n->verdict);
+		r = node_is_dir(n) ? -EPERM : ask_to_change(o, n);
 	if (r == 0)
-		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
+		r = dir_is_removed(dir) ? -ENOENT : ask_to_change_in(o, dir, name, n);
 	if (r == 0 && c.node)
 		r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
 	if (r == 0 && !n->names)
@@ -336,7 +348,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0) {
 		lower = node_lower_path(n);
 		child_verdict(o, dir, name, lower, false, false, &v);
-		r = guard_create(&v);
+		r = ask_to_name(o, dir, name, n->row.attr.mode, &v, n);
 	}
 	if (r == 0)
 		r = overlay_begin(o);
@@ -366,7 +378,7 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 	audit_begin(o, &(struct audit_about){ .operation = "readlink", .ino = ino });
 	r = overlay_node(o, ino, &n);
 	if (r == 0)
-		r = S_ISLNK(n->row.attr.mode) ? guard_read(&n->verdict) : -EINVAL;
+		r = S_ISLNK(n->row.attr.mode) ? guard_look(&n->verdict) : -EINVAL;
 	if (r == 0 && node_follows(n)) {
 		path = node_lower_path(n);
 		r = path ? lower_readlink(o->lower, path, ret) : -ESTALE;
@@ -512,13 +524,15 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 	audit_begin(o, &(struct audit_about){ .operation = want_dir ? "rmdir" : "unlink", .ino = parent, .name = name, .frees = true });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
-		r = c.node && !guard_is_hidden(&c.node->verdict) ? guard_change(&dir->verdict) : -ENOENT;
+		r = c.node && !guard_is_hidden(&c.node->verdict) ? ask_to_change_in(o, dir, name, c.node) : -ENOENT;
 	if (r == 0)
-		r = guard_change(&c.node->verdict);
+		r = ask_to_make(o, dir, name, &c.node->verdict, c.node);
 	if (r == 0 && node_is_dir(c.node) != want_dir)
 		r = want_dir ? -ENOTDIR : -EISDIR;
 	if (r == 0 && want_dir)
 		r = dir_is_empty(o, c.node);
+	if (r == 0)
+		r = ask_to_delete(o, c.node);
 	if (r == 0)
 		r = overlay_begin(o);
 	if (r == 0)
@@ -529,6 +543,7 @@ static int overlay_remove(struct overlay *o, uint64_t parent, const char *name, 
 			r = overlay_end(o, remove_rows(o, dir, name, &c, &row));
 	}
 	if (r == 0) {
+		ask_deleted(o, c.node);
 		if (want_dir)
 			dir_drop_names(o, c.node);
 		dentry_end(o, dir, name, &row);
@@ -562,12 +577,12 @@ static int move_allowed(struct overlay *o, struct node *n, struct node *dir, con
 {
 	g_autofree char *lower = node_lower_path(n);
 	struct verdict v;
-	int r = guard_change(&n->verdict);
+	int r = ask_to_change(o, n);
 
 	if (r < 0)
 		return r;
 	child_verdict(o, dir, name, lower, false, node_is_dir(n), &v);
-	return guard_create(&v);
+	return ask_to_name(o, dir, name, n->row.attr.mode, &v, n);
 }
 
 static int move_check(struct overlay *o, const struct move *m, unsigned int flags)
@@ -577,15 +592,15 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 
 	if (!n || guard_is_hidden(&n->verdict))
 		return -ENOENT;
-	r = guard_change(&m->dir->verdict);
+	r = ask_to_change_in(o, m->dir, m->name, n);
 	if (r == 0)
-		r = guard_change(&m->new_dir->verdict);
+		r = ask_to_change_in(o, m->new_dir, m->new_name, n);
 	if (r == 0 && dir_is_removed(m->new_dir))
 		r = -ENOENT;
 	if (r == 0)
 		r = move_allowed(o, n, m->new_dir, m->new_name);
 	if (r == 0 && t)
-		r = guard_create(&t->verdict);
+		r = ask_to_make(o, m->new_dir, m->new_name, &t->verdict, t);
 	if (r < 0)
 		return r;
 	if (t && (flags & RENAME_NOREPLACE))
@@ -598,9 +613,12 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 		return m->exchange ? -EINVAL : -ENOTEMPTY;
 	if (m->exchange)
 		return move_allowed(o, t, m->dir, m->name);
-	if (t && t != n && node_is_dir(t) != node_is_dir(n))
+	if (!t || t == n)
+		return 0;
+	if (node_is_dir(t) != node_is_dir(n))
 		return node_is_dir(t) ? -EISDIR : -ENOTDIR;
-	return t && t != n && node_is_dir(t) ? dir_is_empty(o, t) : 0;
+	r = node_is_dir(t) ? dir_is_empty(o, t) : 0;
+	return r < 0 ? r : ask_to_delete(o, t);
 }
 
 static int move_touch(struct overlay *o, const struct move *m)
@@ -727,6 +745,8 @@ int overlay_rename(struct overlay *o, uint64_t parent, const char *name, uint64_
 		r = overlay_begin(o);
 	if (r == 0)
 		r = overlay_end(o, move_rows(o, &m));
+	if (r == 0 && m.to.node && !m.exchange)
+		ask_deleted(o, m.to.node);
 	if (r == 0)
 		move_names(o, &m);
 out:

@@ -97,24 +97,71 @@ int node_own_attr(struct overlay *o, struct node *n)
 	return 0;
 }
 
-static int orphan_drop_rows(struct overlay *o, const struct node *n)
-{
-	int r = overlay_begin(o);
+/*
+ * The rows of files that are gone: nobody sees them, and the store drops those that a crash leaves when it is opened. So they wait
+ * for each other, as many as this, and share a transaction.
+ */
+#define ORPHANS_MAX 64
+#define ORPHANS_BYTES (256u * 1024)
 
-	if (r == 0)
-		r = store_node_drop(o->store, n->ino);
-	if (r == 0 && n->row.content)
-		r = content_drop(o->store, n->row.content);
+struct orphan {
+	uint64_t ino;
+	int64_t content;
+	bool has_file; /* once its rows are dropped */
+};
+
+GArray *orphans_new(void)
+{
+	return g_array_new(FALSE, FALSE, sizeof(struct orphan));
+}
+
+static int orphans_drop_rows(struct overlay *o)
+{
+	int r = transaction_begin(o);
+
+	for (unsigned i = 0; r == 0 && i < o->orphans->len; i++) {
+		struct orphan *orphan = &g_array_index(o->orphans, struct orphan, i);
+
+		r = store_node_drop(o->store, orphan->ino);
+		if (r == 0 && orphan->content)
+			r = content_drop(o->store, orphan->content);
+		orphan->has_file = r > 0;
+		r = MIN(r, 0);
+	}
 	return transaction_end(o, r);
 }
 
-static int orphan_drop(struct overlay *o, const struct node *n)
+void orphans_drop(struct overlay *o)
 {
-	int r = orphan_drop_rows(o, n);
+	int r;
 
+	if (o->orphans->len == 0)
+		return;
+	r = orphans_drop_rows(o);
 	if (r == -ENOSPC && store_free_reserve(o->store))
-		r = orphan_drop_rows(o, n);
-	return r < 0 || !n->row.content ? r : content_purge(o->store, n->row.content);
+		r = orphans_drop_rows(o);
+	for (unsigned i = 0; r == 0 && i < o->orphans->len; i++) {
+		const struct orphan *orphan = &g_array_index(o->orphans, struct orphan, i);
+
+		if (orphan->has_file)
+			r = content_purge(o->store, orphan->content);
+	}
+	/* On a full disk the rows stay until the store is opened next time. */
+	if (r < 0)
+		g_debug("%u orphans not dropped: %s", o->orphans->len, g_strerror(-r));
+	g_array_set_size(o->orphans, 0);
+	o->orphan_bytes = 0;
+}
+
+static void orphan_add(struct overlay *o, const struct node *n)
+{
+	struct orphan orphan = { .ino = n->ino, .content = n->row.content };
+
+	g_array_append_val(o->orphans, orphan);
+	o->orphan_bytes += n->row.content ? n->row.attr.size : 0;
+	/* A number of the workspace's may come back, with another file behind it. */
+	if (o->orphans->len >= ORPHANS_MAX || o->orphan_bytes > ORPHANS_BYTES || n->ino < FIRST_OWN_INO)
+		orphans_drop(o);
 }
 
 void node_forget_unused(struct overlay *o, struct node *n)
@@ -125,9 +172,7 @@ void node_forget_unused(struct overlay *o, struct node *n)
 	g_clear_pointer(&n->listing, listing_free);
 	/* A workspace object may have more links than those that were looked up: it is gone when all of them are. */
 	if (!n->names && n->ino != ROOT_INO && n->row.born > 0 && n->row.attr.nlink == 0) {
-		/* On a full disk the row stays until the store is opened next time. */
-		if (orphan_drop(o, n) < 0)
-			g_debug("orphan %" G_GUINT64_FORMAT " not dropped", n->ino);
+		orphan_add(o, n);
 		n->row.born = 0;
 	}
 	node_release(o->nodes, n);

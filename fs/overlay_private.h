@@ -9,7 +9,9 @@
  * fails.
  */
 
+#include "fs/ask_hook.h"
 #include "fs/audit_note.h"
+#include "fs/deletions.h"
 #include "fs/guard.h"
 #include "fs/invalidate.h"
 #include "fs/node.h"
@@ -28,6 +30,14 @@ struct overlay {
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
 	struct audit_note *audit;        /* NULL until overlay_audit() */
+	struct questions *questions;     /* NULL until overlay_questions() */
+	struct ask_hooks *hooks;         /* NULL: nobody is told */
+	struct deletions deletions;
+	GArray *needs;                   /* struct need: what the running operation needs a yes for */
+	char *limit_text;                /* the limit of deletions that it is beyond */
+	GArray *pins;                    /* int64_t: the epochs that somebody reads, once for each reader */
+	GArray *orphans;                 /* struct orphan: rows that wait to be dropped together */
+	uint64_t orphan_bytes;           /* of their contents */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
 	bool workspace_rows;             /* some row has the number of a workspace object */
 	/* The workspace directory looked into last: lookups come in runs. */
@@ -38,12 +48,39 @@ struct overlay {
 	} last_dir;
 };
 
+/* overlay_ask.c: each returns 0 (go on), OVERLAY_ASKS or the errno of a refusal */
+
+/* ask_to_read() - the bytes of @n. */
+int ask_to_read(struct overlay *o, struct node *n);
+/* Changes, which overlay_begin() settles. */
+int ask_to_change(struct overlay *o, struct node *n);
+/* ask_to_change_in() - what the rules of @dir say of making, moving or removing @name (@n, NULL = nothing there yet) in it. */
+int ask_to_change_in(struct overlay *o, struct node *dir, const char *name, const struct node *n);
+/* ask_to_make() - @name becomes something (@n, NULL = new) with the verdict @v. */
+int ask_to_make(struct overlay *o, struct node *dir, const char *name, const struct verdict *v, const struct node *n);
+/* ask_to_delete() - a name of @n goes: is it one too many? ask_deleted() - it went. */
+int ask_to_delete(struct overlay *o, const struct node *n);
+void ask_deleted(struct overlay *o, const struct node *n);
+/* ask_written() - what a kernel keeps of bytes that were written is not to be read unasked. */
+void ask_written(struct overlay *o, const struct node *n);
+/* ask_begin() - an operation begins; ask_settle() - has it what it needs? */
+void ask_begin(struct overlay *o);
+int ask_settle(struct overlay *o);
+void ask_free(struct overlay *o);
+/* Of how many inodes the kernel may hold the locks for one operation. */
+#define OVERLAY_HELD_MAX 4
+
 /* overlay_core.c */
 
+/* overlay_begin() - of a change: OVERLAY_ASKS or -EACCES when it needs a yes that is not there. */
 int overlay_begin(struct overlay *o);
 /* overlay_end() - commits when @r is 0; else, or when that fails, nothing happened. Returns @r or the error of the commit. */
 int overlay_end(struct overlay *o, int r);
-/* transaction_end() - the same for what is no part of the operation that runs; the audit does not hear of it. */
+/*
+ * transaction_begin(), transaction_end() - the same for what is no part of the operation that runs: nobody is asked, the audit does not
+ * hear of it.
+ */
+int transaction_begin(struct overlay *o);
 int transaction_end(struct overlay *o, int r);
 /* node_edit() - before the first change of n->row, n->origin or n->is_lower. */
 void node_edit(struct overlay *o, struct node *n);
@@ -124,8 +161,11 @@ int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
 /* dentry_anchor() - a row for a name of a workspace object, which covers the object at this very path. In a transaction. */
 int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);
-/* node_forget_unused() - closes what a node without kernel references needs no more, drops an orphan, frees what nothing holds. */
+/* node_forget_unused() - closes what a node without kernel references needs no more, frees what nothing holds; the rows of an orphan wait. */
 void node_forget_unused(struct overlay *o, struct node *n);
+GArray *orphans_new(void);
+/* orphans_drop() - the rows that wait; before each new epoch, to which they would belong. Not in a transaction. */
+void orphans_drop(struct overlay *o);
 
 /* overlay_data.c */
 

@@ -368,6 +368,7 @@ int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths,
 
 	changed_rows_init(&c);
 	overlay_lock(o);
+	orphans_drop(o);
 	if (paths)
 		r = select_paths(o, epoch, paths, &c);
 	else

@@ -66,6 +66,12 @@ static int xattr_node(struct overlay *o, uint64_t ino, const char *name, struct 
 	return overlay_node(o, ino, ret) < 0 ? -ESTALE : guard_read_xattr(&(*ret)->verdict);
 }
 
+/* Labels and capabilities are shown with a listing; the others hold what a program put there. */
+static bool xattr_is_content(const char *name)
+{
+	return name && !g_str_has_prefix(name, "security.");
+}
+
 /* All of them, for @operation; @name: the one that is asked for, NULL = no single one. */
 static int read_xattrs(struct overlay *o, uint64_t ino, const char *name, const char *operation, GBytes **ret)
 {
@@ -75,6 +81,11 @@ static int read_xattrs(struct overlay *o, uint64_t ino, const char *name, const 
 	overlay_lock(o);
 	audit_begin(o, &(struct audit_about){ .operation = operation, .ino = ino });
 	r = xattr_node(o, ino, name, &n);
+	/* ls(1) asks each file for a label of the system's. That there is none says nothing, and a refusal would be an error to it. */
+	if (r == -EACCES && name && !g_str_has_prefix(name, "user."))
+		r = -ENODATA;
+	if (r == 0 && xattr_is_content(name))
+		r = ask_to_read(o, n);
 	if (r == 0)
 		r = node_xattrs(o, n, ret);
 	r = audit_end(o, r);
@@ -137,7 +148,7 @@ static int change_xattr(struct overlay *o, uint64_t ino, const char *name, const
 	int r = xattr_node(o, ino, name, &n);
 
 	if (r == 0)
-		r = guard_change(&n->verdict);
+		r = ask_to_change(o, n);
 	if (r == 0)
 		r = node_xattrs(o, n, &set);
 	if (r < 0)

@@ -43,13 +43,7 @@ static bool fail(GError **error, const struct policy_setting *s, const char *for
 /* The last of one layer, as policy_setting() has it of the user's. */
 static const struct policy_setting *setting_of(const struct policy *p, enum policy_layer layer, const char *key)
 {
-	unsigned n;
-	const struct policy_setting *all = policy_settings(p, &n);
-
-	while (n-- > 0)
-		if (all[n].layer == layer && g_str_equal(all[n].section, "gate") && g_str_equal(all[n].key, key))
-			return &all[n];
-	return NULL;
+	return policy_layer_setting(p, layer, "gate", key);
 }
 
 typedef bool (*item_fn)(void *user, const struct policy_setting *s, const char *item, GError **error);

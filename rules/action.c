@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const char *const names[ACTION_COUNT] = {
-	[ACTION_WRITE] = "write", [ACTION_SCRATCH] = "scratch", [ACTION_READ] = "read", [ACTION_ASK] = "ask",
-	[ACTION_MASK] = "mask",   [ACTION_DENY] = "deny",       [ACTION_HIDE] = "hide",
+	[ACTION_WRITE] = "write", [ACTION_SCRATCH] = "scratch", [ACTION_ASK_CHANGE] = "ask-change", [ACTION_READ] = "read",
+	[ACTION_ASK] = "ask",     [ACTION_MASK] = "mask",       [ACTION_DENY] = "deny",             [ACTION_HIDE] = "hide",
 };
 
 const char *action_name(enum action a)

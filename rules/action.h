@@ -12,13 +12,14 @@
 #include <stdbool.h>
 
 enum action {
-	ACTION_WRITE,   /* read and change */
-	ACTION_SCRATCH, /* changes stay in the sandbox */
-	ACTION_READ,    /* changes fail with EROFS */
-	ACTION_ASK,     /* the call waits for a human */
-	ACTION_MASK,    /* readable, with values replaced */
-	ACTION_DENY,    /* seen by name only */
-	ACTION_HIDE,    /* does not exist */
+	ACTION_WRITE,      /* read and change */
+	ACTION_SCRATCH,    /* changes stay in the sandbox */
+	ACTION_ASK_CHANGE, /* may be read; each change waits for a human */
+	ACTION_READ,       /* changes fail with EROFS */
+	ACTION_ASK,        /* reading and changing wait for a human */
+	ACTION_MASK,       /* readable, with values replaced */
+	ACTION_DENY,       /* seen by name only */
+	ACTION_HIDE,       /* does not exist */
 };
 #define ACTION_COUNT (ACTION_HIDE + 1)
 

@@ -160,6 +160,19 @@ enum action policy_action(const struct policy *p, struct policy_match m)
 	return a;
 }
 
+enum action policy_action_granted(const struct policy *p, struct policy_match m)
+{
+	enum action granted = ACTION_WRITE;
+
+	for (int i = 0; i < POLICY_LAYERS; i++) {
+		enum action a = layer_action(p, m, i);
+
+		if (a != ACTION_ASK && a != ACTION_ASK_CHANGE)
+			granted = MAX(granted, a);
+	}
+	return granted;
+}
+
 /* A path below is more open only if each layer that is as closed as the verdict opens there. */
 static enum pattern_below open_below(const struct policy *p, struct policy_match m, const char *path)
 {
@@ -198,6 +211,16 @@ bool policy_names_open_below(const struct policy *p, struct policy_match m, cons
 	return open_below(p, m, path) == PATTERN_BELOW_NAMED;
 }
 
+bool policy_names_closed_below(const struct policy *p, struct policy_match m, const char *path)
+{
+	enum action closing = MAX(policy_action(p, m) + 1, ACTION_READ);
+
+	for (int i = 0; i < POLICY_LAYERS; i++)
+		if (rule_list_names_below(p->layers[i].rules, m.rule[i], closing, path, strlen(path)))
+			return true;
+	return false;
+}
+
 /* Of several layers with the same verdict the first is named, but a rule before the default. */
 bool policy_explain(const struct policy *p, struct policy_match m, struct policy_reason *ret_reason)
 {
@@ -230,13 +253,18 @@ const struct policy_setting *policy_settings(const struct policy *p, unsigned *r
 	return (const struct policy_setting *)(void *)p->settings->data;
 }
 
-const struct policy_setting *policy_setting(const struct policy *p, const char *section, const char *key)
+const struct policy_setting *policy_layer_setting(const struct policy *p, enum policy_layer layer, const char *section, const char *key)
 {
 	for (unsigned i = p->settings->len; i-- > 0;) {
 		const struct policy_setting *s = &g_array_index(p->settings, struct policy_setting, i);
 
-		if (s->layer == POLICY_USER && strcmp(s->section, section) == 0 && strcmp(s->key, key) == 0)
+		if (s->layer == layer && strcmp(s->section, section) == 0 && strcmp(s->key, key) == 0)
 			return s;
 	}
 	return NULL;
+}
+
+const struct policy_setting *policy_setting(const struct policy *p, const char *section, const char *key)
+{
+	return policy_layer_setting(p, POLICY_USER, section, key);
 }

@@ -113,6 +113,13 @@ struct policy_match policy_match_path(const struct policy *p, const char *path, 
 /* policy_action() - the verdict, over all layers. */
 enum action policy_action(const struct policy *p, struct policy_match m);
 
+/*
+ * policy_action_granted() - the verdict when a human has said yes: that of the layers which do not ask
+ *
+ * Where one layer asks and another says read, a yes opens what can be read, and no more.
+ */
+enum action policy_action_granted(const struct policy *p, struct policy_match m);
+
 /* policy_has_action() - whether some rule of some layer says @a. */
 bool policy_has_action(const struct policy *p, enum action a);
 
@@ -131,6 +138,14 @@ bool policy_may_open_below(const struct policy *p, struct policy_match m, const 
  */
 bool policy_names_open_below(const struct policy *p, struct policy_match m, const char *path);
 
+/*
+ * policy_names_closed_below() - does a rule that closes more than @m name @path itself as the way to something below?
+ *
+ * "read = /conf/app/key" names conf and conf/app. A symbolic link there would lead the name that the rule protects to
+ * another place. Closing means ACTION_READ and above.
+ */
+bool policy_names_closed_below(const struct policy *p, struct policy_match m, const char *path);
+
 /* Why */
 
 /* Borrowed from the policy. */
@@ -146,7 +161,7 @@ struct policy_reason {
 /* policy_explain() - what decided; false when no rule did. @ret_reason is filled in either case. */
 bool policy_explain(const struct policy *p, struct policy_match m, struct policy_reason *ret_reason);
 
-/* Settings: the keys of [network], [limits], [run] and [gate], as text. */
+/* Settings: the keys of [network], [limits], [ask], [run] and [gate], as text. */
 
 struct policy_setting {
 	enum policy_layer layer;
@@ -157,6 +172,9 @@ struct policy_setting {
 	const char *file;
 	unsigned line;
 };
+
+/* policy_layer_setting() - of one layer, of its last profile that has it; NULL for none. */
+const struct policy_setting *policy_layer_setting(const struct policy *p, enum policy_layer layer, const char *section, const char *key);
 
 /* policy_setting() - the user layer's, of its last profile that has it; NULL for none. */
 const struct policy_setting *policy_setting(const struct policy *p, const char *section, const char *key);

@@ -366,6 +366,25 @@ static bool load_managed(struct loader *l, struct policy *policy, GError **error
 	return p ? add_layer(l, policy, POLICY_MANAGED, p, PLACE_MANAGED, error) : true;
 }
 
+/* What is asked, and what runs then, is not for those to say who write into the workspace. */
+static bool check_workspace_file(const struct profile_file *f, GError **error)
+{
+	for (unsigned i = 0; i < f->profiles->len; i++) {
+		const struct profile *p = f->profiles->pdata[i];
+
+		for (unsigned j = 0; j < p->settings->len; j++) {
+			const struct profile_setting *s = &g_array_index(p->settings, struct profile_setting, j);
+
+			if (strcmp(s->section, "ask") != 0)
+				continue;
+			g_set_error(error, POLICY_ERROR, POLICY_ERROR_INVALID,
+				    "%s:%u: [ask] cannot stand in the workspace's own file; put it into your profile", f->path, s->line);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool load_workspace(struct loader *l, struct policy *policy, const char *workspace, GError **error)
 {
 	g_autofree char *path = g_build_filename(workspace, POLICY_WORKSPACE_FILE, NULL);
@@ -380,7 +399,7 @@ static bool load_workspace(struct loader *l, struct policy *policy, const char *
 	}
 	if (!f)
 		return g_propagate_error(error, e), false;
-	ok = add_layer(l, policy, POLICY_WORKSPACE, profile_file_leaf(f), PLACE_MANAGED, error);
+	ok = check_workspace_file(f, error) && add_layer(l, policy, POLICY_WORKSPACE, profile_file_leaf(f), PLACE_MANAGED, error);
 	profile_file_free(f);
 	return ok;
 }

@@ -11,7 +11,7 @@
  *   nocase = yes              from here on, until the next "nocase"
  *   ;@ FILE:LINE PROFILE      the origin of the next line
  *   deny = PATTERN            one pattern: commas do not part it
- *   [network user]            and limits, run, gate
+ *   [network user]            and limits, ask, run, gate
  *   ;@ FILE:LINE PROFILE
  *   KEY = VALUE
  *
@@ -29,7 +29,7 @@
 #define MARK "; sbxfs merged policy 1"
 #define END "; end of policy"
 
-static const char *const setting_sections[] = { "network", "limits", "run", "gate" };
+static const char *const setting_sections[] = { "network", "limits", "ask", "run", "gate" };
 
 /* Writing */
 

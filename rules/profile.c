@@ -3,12 +3,17 @@
 
 #include <string.h>
 
+#include "rules/network.h"
 #include "rules/policy_error.h"
 #include "rules/policy_file.h"
+#include "rules/setting.h"
 
 #define PROFILES_MAX 1000
 
-/* Of the sections whose values others interpret: what may stand in them, and whether more than once. */
+/*
+ * Of the sections whose values others interpret: what may stand in them, and whether more than once. [network]:
+ * rules/network.h; [limits]: tools/run/limit.h; [run]: tools/run/places.h, environment.h; [gate]: gate/gate_config.h.
+ */
 static const struct {
 	const char *section;
 	const char *key;
@@ -25,6 +30,10 @@ static const struct {
 	{ "limits", "cpu", false },
 	{ "limits", "files", false },
 	{ "limits", "output", false },
+	{ "limits", "deletions", false },
+	{ "limits", "deletions_per_minute", false },
+	{ "ask", "timeout", false },
+	{ "ask", "on_ask", false },
 	{ "run", "home.read", true },
 	{ "run", "home.write", true },
 	{ "run", "environment", true },
@@ -203,7 +212,7 @@ static bool first_time(struct parser *x, const char *section, const char *key, u
 static bool split_section(struct parser *x, const struct policy_file_item *item, char **ret_kind, const char **ret_name,
 			  GError **error)
 {
-	static const char *const kinds[] = { "profile", "files", "network", "limits", "run", "gate", NULL };
+	static const char *const kinds[] = { "profile", "files", "network", "limits", "ask", "run", "gate", NULL };
 	g_autofree char *kind = g_strdup(item->section);
 	char *name = strpbrk(kind, " \t");
 
@@ -214,7 +223,7 @@ static bool split_section(struct parser *x, const struct policy_file_item *item,
 	if (!g_strv_contains(kinds, kind))
 		return fail(error, x->file, item->line,
 			    "unknown section [%s]; known are [profile NAME], [files NAME], [network NAME], "
-			    "[limits NAME], [run NAME] and [gate NAME]",
+			    "[limits NAME], [ask NAME], [run NAME] and [gate NAME]",
 			    item->section);
 	if (!name || !is_name(name))
 		return fail(error, x->file, item->line,
@@ -289,11 +298,26 @@ static bool files_key(struct parser *x, struct profile *p, const struct policy_f
 
 	if (!action_from_name(item->key, &l.action))
 		return fail(error, x->file, item->line,
-			    "unknown action \"%s\" in [%s]; known are write, scratch, read, ask, mask, deny and "
-			    "hide",
+			    "unknown action \"%s\" in [%s]; known are write, scratch, ask-change, read, ask, mask, deny "
+			    "and hide",
 			    item->key, item->section);
 	l.value = g_strdup(item->value);
 	g_array_append_val(x->files_lines, l);
+	return true;
+}
+
+/* Of settings that a mount depends on: what can't be understood is an error before there is one. */
+static bool check_value(struct parser *x, const char *section, const struct policy_file_item *item, GError **error)
+{
+	g_autoptr(GError) e = NULL;
+	uint64_t n;
+
+	if (strcmp(section, "ask") == 0 && strcmp(item->key, "timeout") == 0 && !setting_seconds(item->value, &n))
+		return fail(error, x->file, item->line, "timeout = \"%s\" must be a time such as 90, 5m or 1h", item->value);
+	if (strcmp(section, "ask") == 0 && strcmp(item->key, "on_ask") == 0 && !g_shell_parse_argv(item->value, NULL, NULL, &e))
+		return fail(error, x->file, item->line, "on_ask = \"%s\" is no command: %s", item->value, e->message);
+	if (g_str_has_prefix(item->key, "deletions") && !setting_count(item->value, &n))
+		return fail(error, x->file, item->line, "%s = \"%s\" must be a number from 1 on", item->key, item->value);
 	return true;
 }
 
@@ -308,6 +332,12 @@ static bool setting_key(struct parser *x, struct profile *p, const char *kind, c
 	if (strcmp(kind, "network") == 0 && strcmp(item->key, "default") == 0 && strcmp(item->value, "allow") != 0 &&
 	    strcmp(item->value, "deny") != 0 && strcmp(item->value, "ask") != 0)
 		return fail(error, x->file, item->line, "default = \"%s\" must be allow, deny or ask", item->value);
+	if (!check_value(x, s.section, item, error))
+		return false;
+	if (strcmp(kind, "network") == 0 && strcmp(item->key, "default") != 0 && !network_check_entries(item->value, error)) {
+		g_prefix_error(error, "%s:%u: ", x->file->path, item->line);
+		return false;
+	}
 	s.key = g_strdup(item->key);
 	s.value = g_strdup(item->value);
 	g_array_append_val(p->settings, s);

@@ -308,3 +308,14 @@ enum pattern_below rule_list_open_below(const struct rule_list *l, int floor, en
 	}
 	return result;
 }
+
+bool rule_list_names_below(const struct rule_list *l, int floor, enum action action, const char *path, size_t len)
+{
+	for (int i = rule_list_count(l) - 1; i > floor; i--) {
+		const struct rule *r = rule_list_get(l, i);
+
+		if (r->action >= action && pattern_match_below(r->pattern, path, len) == PATTERN_BELOW_NAMED)
+			return true;
+	}
+	return false;
+}

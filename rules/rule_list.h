@@ -52,3 +52,5 @@ int rule_list_last_match_slowly(const struct rule_list *l, int floor, enum actio
 
 /* rule_list_open_below() - what the rules behind @floor that are more open than @action can match below the directory @path */
 enum pattern_below rule_list_open_below(const struct rule_list *l, int floor, enum action action, const char *path, size_t len);
+/* rule_list_names_below() - does a rule behind @floor that is at least as closed as @action name @path on its way to something below? */
+bool rule_list_names_below(const struct rule_list *l, int floor, enum action action, const char *path, size_t len);

@@ -58,7 +58,7 @@ struct audit_filter {
 	int64_t since;	       /* wall clock, ns; 0 = all */
 	const char *path;      /* it, or below it; either path of the record; NULL = all */
 	const char *operation; /* NULL = all */
-	bool denied;	       /* denials only */
+	bool denied;	       /* denials and refused requests to the network only */
 };
 
 bool audit_filter_matches(const struct audit_filter *f, const struct audit_record *r);

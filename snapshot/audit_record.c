@@ -24,6 +24,10 @@ const char *audit_kind_name(enum audit_kind kind)
 		return "commit";
 	case AUDIT_LOG:
 		return "log";
+	case AUDIT_QUESTION:
+		return "question";
+	case AUDIT_ANSWER:
+		return "answer";
 	case AUDIT_RUN:
 		return "run";
 	case AUDIT_COMMAND:

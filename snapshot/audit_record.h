@@ -26,6 +26,8 @@ enum audit_kind {
 	AUDIT_ROLLBACK = 6,
 	AUDIT_COMMIT = 7,
 	AUDIT_LOG = 8, /* about the audit itself: records dropped or taken over */
+	AUDIT_QUESTION = 16, /* a human is asked; pid, uid and program are whose call waits */
+	AUDIT_ANSWER = 17,   /* and answered, or not; the operation is the answer, pid, uid and program are who gave it */
 	AUDIT_RUN = 32,	    /* of `sbxfs run`: its start, its end and why it ended */
 	AUDIT_COMMAND = 33, /* a process inside a run */
 	AUDIT_NETWORK = 34, /* a request that left a run, or was refused */

@@ -129,7 +129,7 @@ static int change_hash(struct walk *w, struct change *c)
 }
 
 /*
- * Are the bytes of two objects of one type different? Reads each file once: it hashes when the hash is wanted anyway.
+ * Are the bytes, and the xattrs, of two objects of one type different? Reads each file once: it hashes when the hash is wanted anyway.
  */
 static int change_compare(struct walk *w, struct change *c)
 {
@@ -154,6 +154,10 @@ static int change_compare(struct walk *w, struct change *c)
 		equal = c->before->attr.rdev == c->after->attr.rdev;
 	}
 	c->content_changed = !equal;
+	if (r < 0)
+		return r;
+	r = sides_compare_xattrs(a, b, &equal);
+	c->xattrs_changed = !equal;
 	return r;
 }
 
@@ -195,23 +199,18 @@ static int walk_may_see(struct walk *w, const char *path, struct side s, bool *r
 /* How @before became @after, both there and of one type; 0 = not at all. */
 static int change_classify(struct walk *w, struct change *c, int *ret_status)
 {
-	bool equal = true;
 	int r = change_compare(w, c);
 
 	*ret_status = 0;
 	if (r < 0)
 		return r;
-	if (c->content_changed) {
+	if (c->content_changed)
 		*ret_status = CHANGE_MODIFIED;
-		return 0;
-	}
-	if (mode_differs(c->before, c->after)) {
+	else if (mode_differs(c->before, c->after))
 		*ret_status = CHANGE_PERMISSION;
-		return 0;
-	}
-	r = sides_compare_xattrs(from_side(w, c->before), to_side(w, c->after), &equal);
-	*ret_status = equal ? 0 : CHANGE_XATTR;
-	return r;
+	else if (c->xattrs_changed)
+		*ret_status = CHANGE_XATTR;
+	return 0;
 }
 
 /* Compares what is at @path. Takes both entries; NULL = nothing there. */

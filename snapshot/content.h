@@ -102,8 +102,8 @@ int content_sync(struct content *c);
  */
 int content_trim(struct content *c);
 /*
- * content_drop() - deletes a content of the current epoch that no row refers to any more; older ones are left to gc.
- * Then content_purge().
+ * content_drop() - deletes a content of the current epoch that no row refers to any more; older ones are left to gc. 1 when
+ * it leaves a file to content_purge(), else 0 or -errno.
  */
 int content_drop(struct store *s, int64_t id);
 int content_purge(struct store *s, int64_t id);

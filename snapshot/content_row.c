@@ -328,10 +328,15 @@ int content_drop(struct store *s, int64_t id)
 	r = db_run(q);
 	if (r < 0)
 		return r;
-	q = db_query(store_db(s), "DELETE FROM content WHERE id = ? AND epoch = ?");
+	q = db_query(store_db(s), "DELETE FROM content WHERE id = ? AND epoch = ? RETURNING kind");
 	db_bind_int(q, 0, id);
 	db_bind_int(q, 1, store_epoch(s));
-	return db_run(q);
+	r = db_step(q);
+	if (r > 0) {
+		r = db_int(q, 0) == CONTENT_OBJECT;
+		db_done(q);
+	}
+	return r;
 }
 
 int content_purge(struct store *s, int64_t id)

@@ -212,6 +212,11 @@ int64_t db_last_id(struct db *db)
 	return sqlite3_last_insert_rowid(db->handle);
 }
 
+int db_changes(struct db *db)
+{
+	return sqlite3_changes(db->handle);
+}
+
 int db_checkpoint(struct db *db, bool truncate)
 {
 	int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;

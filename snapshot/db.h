@@ -47,3 +47,4 @@ const char *db_text(struct db_query *q, int i);                                 
 const void *db_blob(struct db_query *q, int i, size_t *ret_size);                   /* the same */
 bool db_is_null(struct db_query *q, int i);
 int64_t db_last_id(struct db *db);
+int db_changes(struct db *db); /* rows that the last statement changed */

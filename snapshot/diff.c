@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "snapshot/blob.h"
 #include "snapshot/lines.h"
 
 static void quote_char(GString *s, unsigned char c)
@@ -99,7 +98,7 @@ char *diff_describe(const struct change *c)
 		g_string_append_printf(s, ", mode %04o -> %04o", a->attr.mode & 07777, b->attr.mode & 07777);
 	if (a && b && (a->attr.uid != b->attr.uid || a->attr.gid != b->attr.gid))
 		g_string_append_printf(s, ", owner %u:%u -> %u:%u", a->attr.uid, a->attr.gid, b->attr.uid, b->attr.gid);
-	if (c->status == CHANGE_XATTR)
+	if (c->xattrs_changed)
 		g_string_append(s, ", xattrs");
 	if (!s->len) {
 		g_string_free(s, TRUE);
@@ -125,33 +124,59 @@ static uint64_t count_all(const struct blob *b)
 	return lines;
 }
 
+int diff_content_open(const struct change *c, struct tree *from, struct tree *to, struct diff_content *ret, GError **error)
+{
+	int r = 0;
+
+	*ret = (struct diff_content){ 0 };
+	if (c->content_changed)
+		r = blob_open((struct side){ from, c->before }, &ret->before);
+	if (r == 0 && c->content_changed)
+		r = blob_open((struct side){ to, c->after }, &ret->after);
+	if (r < 0)
+		return change_error(error, r, "can't read", c->path);
+	ret->text = blobs_are_text(&ret->before, &ret->after);
+	ret->apart = !ret->before.mode || !ret->after.mode || c->status == CHANGE_TYPE;
+	return 0;
+}
+
+void diff_content_clear(struct diff_content *content)
+{
+	blob_clear(&content->before);
+	blob_clear(&content->after);
+}
+
+int diff_content_lines(const struct diff_content *content, const struct lines_visitor *visitor, void *user, GError **error)
+{
+	int r = 0;
+
+	if (!content->apart)
+		return lines_each(content->before.bytes, content->after.bytes, visitor, user, error);
+	if (content->before.mode)
+		r = lines_each(content->before.bytes, NULL, visitor, user, error);
+	if (r == 0 && content->after.mode)
+		r = lines_each(NULL, content->after.bytes, visitor, user, error);
+	return r;
+}
+
 int diff_count_lines(const struct change *c, struct tree *from, struct tree *to, uint64_t *ret_added,
 		     uint64_t *ret_removed, bool *ret_binary, GError **error)
 {
-	struct blob a = { 0 }, b = { 0 };
+	struct diff_content content;
 	uint64_t added = 0, removed = 0;
-	bool text;
-	int r = 0;
+	int r = diff_content_open(c, from, to, &content, error);
 
-	if (c->content_changed)
-		r = blob_open((struct side){ from, c->before }, &a);
-	if (r == 0 && c->content_changed)
-		r = blob_open((struct side){ to, c->after }, &b);
-	text = r == 0 && blobs_are_text(&a, &b);
-	if (r < 0) {
-		change_error(error, r, "can't read", c->path);
-	} else if (text && a.mode && b.mode && c->status != CHANGE_TYPE) {
-		r = lines_count(a.bytes, b.bytes, &added, &removed, error);
-	} else if (text) {
-		added = count_all(&b);
-		removed = count_all(&a);
+	if (r == 0 && content.text && !content.apart) {
+		r = lines_count(content.before.bytes, content.after.bytes, &added, &removed, error);
+	} else if (r == 0 && content.text) {
+		added = count_all(&content.after);
+		removed = count_all(&content.before);
 	}
 	if (r == 0) {
 		*ret_added = added;
 		*ret_removed = removed;
-		*ret_binary = !text;
+		*ret_binary = !content.text;
 	}
-	blob_clear(&a);
-	blob_clear(&b);
+	diff_content_clear(&content);
 	return r;
 }

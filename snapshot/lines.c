@@ -9,6 +9,7 @@
 
 struct job {
 	lines_write write;
+	const struct lines_visitor *visitor;
 	lines_binary_fn binary;
 	void *user;
 	GArray *edits;
@@ -78,6 +79,48 @@ static int on_edit(const git_diff_delta *delta, const git_diff_hunk *hunk, void 
 	return 0;
 }
 
+static int on_visited_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void *user)
+{
+	struct job *job = user;
+	struct lines_hunk h = { .old_start = hunk->old_start,
+				.old_lines = hunk->old_lines,
+				.new_start = hunk->new_start,
+				.new_lines = hunk->new_lines };
+	const char *ranges = g_strstr_len(hunk->header, hunk->header_len, " @@");
+
+	(void)delta;
+	/* Behind "@@ -1,7 +1,8 @@ ". */
+	if (ranges) {
+		h.heading = ranges + strlen(" @@");
+		h.heading_size = hunk->header + hunk->header_len - h.heading;
+		while (h.heading_size && g_ascii_isspace(*h.heading)) {
+			h.heading++;
+			h.heading_size--;
+		}
+		while (h.heading_size && h.heading[h.heading_size - 1] == '\n')
+			h.heading_size--;
+	}
+	job->visitor->hunk(&h, job->user);
+	return 0;
+}
+
+static int on_visited_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line, void *user)
+{
+	struct job *job = user;
+	const struct lines_line l = { .origin = line->origin,
+				      .old_line = MAX(line->old_lineno, 0),
+				      .new_line = MAX(line->new_lineno, 0),
+				      .text = line->content,
+				      .size = line->content_len };
+
+	(void)delta;
+	(void)hunk;
+	/* A missing line break at the end shows in the text, the lines about it say nothing more. */
+	if (l.origin == GIT_DIFF_LINE_CONTEXT || l.origin == GIT_DIFF_LINE_ADDITION || l.origin == GIT_DIFF_LINE_DELETION)
+		job->visitor->line(&l, job->user);
+	return 0;
+}
+
 static int on_binary(const git_diff_delta *delta, const git_diff_binary *binary, void *user)
 {
 	const git_diff_binary_file *files[] = { &binary->new_file, &binary->old_file };
@@ -122,6 +165,13 @@ int lines_hunks(GBytes *before, GBytes *after, lines_write write, void *user, GE
 	struct job job = { .write = write, .user = user };
 
 	return run(&job, before, after, GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC, on_hunk, on_line, error);
+}
+
+int lines_each(GBytes *before, GBytes *after, const struct lines_visitor *visitor, void *user, GError **error)
+{
+	struct job job = { .visitor = visitor, .user = user };
+
+	return run(&job, before, after, GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC, on_visited_hunk, on_visited_line, error);
 }
 
 int lines_count(GBytes *before, GBytes *after, uint64_t *ret_added, uint64_t *ret_removed, GError **error)

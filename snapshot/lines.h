@@ -15,6 +15,27 @@ typedef void (*lines_write)(const char *data, size_t size, void *user);
 
 /* lines_hunks() - unified hunks with three lines of context, as in a patch after its +++ line. */
 int lines_hunks(GBytes *before, GBytes *after, lines_write write, void *user, GError **error);
+
+struct lines_hunk {
+	uint64_t old_start, old_lines, new_start, new_lines;
+	const char *heading; /* the line above it that git would show, such as a function's first; not terminated */
+	size_t heading_size;
+};
+
+struct lines_line {
+	char origin;		    /* ' ', '-' or '+' */
+	uint64_t old_line, new_line; /* from 1; 0 = it is not on that side */
+	const char *text;	    /* points into the bytes it is from; the line break belongs to it */
+	size_t size;
+};
+
+struct lines_visitor {
+	void (*hunk)(const struct lines_hunk *hunk, void *user);
+	void (*line)(const struct lines_line *line, void *user);
+};
+
+/* lines_each() - the same hunks for who shows them in another form. */
+int lines_each(GBytes *before, GBytes *after, const struct lines_visitor *visitor, void *user, GError **error);
 int lines_count(GBytes *before, GBytes *after, uint64_t *ret_added, uint64_t *ret_removed, GError **error);
 
 /* Lines @old_at.. give way to lines @new_at.., from 0. Either count may be 0: lines are only added, or only removed. */

@@ -86,6 +86,15 @@ int object_remove(int dirfd, int64_t id)
 	return unlinkat(dirfd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
+uint64_t object_disk_size(int dirfd, int64_t id)
+{
+	char name[NAME_BYTES];
+	struct stat st;
+
+	object_name(id, name);
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
 struct object *object_ref(struct object *o)
 {
 	g_atomic_int_inc(&o->refs);

@@ -25,6 +25,8 @@ int object_create(int dirfd, int64_t id, struct object **ret);
 /* object_open() - -EUCLEAN when it is missing. */
 int object_open(int dirfd, int64_t id, bool writable, struct object **ret);
 int object_remove(int dirfd, int64_t id);
+/* object_disk_size() - what it takes on the disk, in bytes; 0 when it is missing. */
+uint64_t object_disk_size(int dirfd, int64_t id);
 /* object_parse_name() - the id that a file in objects/ belongs to; -1 for a name that is none. */
 int64_t object_parse_name(const char *name);
 struct object *object_ref(struct object *o);

@@ -186,6 +186,16 @@ static void put_note(struct patch *p, const struct change *c, const char *path, 
 	g_string_append_printf(p->buf, "# sbxfs: %c %s%s%s\n", c->status, name, words ? ": " : "", words ? words : "");
 }
 
+/* What came of an object of one type that git's header lines can tell: whether it is executable. */
+static bool git_tells_all(const struct change *c)
+{
+	mode_t a = c->before->attr.mode, b = c->after->attr.mode;
+
+	if (c->xattrs_changed || c->before->attr.uid != c->after->attr.uid || c->before->attr.gid != c->after->attr.gid)
+		return false;
+	return S_ISLNK(b) || (a & 07777) == (b & 07777) || (blob_mode(c->before) != blob_mode(c->after) && (a & 07000) == (b & 07000));
+}
+
 static int patch_change(struct patch *p, const struct change *c, GError **error)
 {
 	static const char refused[] = "not in this patch, git refuses the path";
@@ -221,7 +231,7 @@ static int patch_change(struct patch *p, const struct change *c, GError **error)
 	if (c->status == CHANGE_RENAMED && old_mode && new_mode)
 		part.similarity = c->similarity;
 	if (old_mode && new_mode && (old_mode & S_IFMT) == (new_mode & S_IFMT)) {
-		if (!c->content_changed && old_mode == new_mode && part.similarity < 0)
+		if (!git_tells_all(c))
 			put_note(p, c, c->path, NULL);
 		return put_part(p, &part, error);
 	}

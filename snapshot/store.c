@@ -215,10 +215,31 @@ static void store_open_reserve(struct store *s)
 	store_take_reserve(s);
 }
 
-/* What a crash left: nodes that only open descriptors still held. Their contents go with them when no snapshot has them. */
+#define IS_ORPHAN "died = 9223372036854775807 AND nlink = 0 AND ino != 1"
+
+/*
+ * What a crash left: nodes that only open descriptors still held, or whose rows waited for others. What the index holds of
+ * them goes with them when it is of this epoch, for then no snapshot has it.
+ */
 static int store_drop_orphans(struct store *s)
 {
-	return db_exec(s->db, "DELETE FROM node WHERE died = 9223372036854775807 AND nlink = 0 AND ino != 1");
+	static const char *const steps[] = {
+		"BEGIN IMMEDIATE",
+		"CREATE TEMP TABLE orphan AS SELECT n.content AS id FROM node n JOIN content c ON c.id = n.content "
+		"WHERE " IS_ORPHAN " AND c.kind != 1 AND c.epoch = (SELECT CAST(value AS INTEGER) FROM setting WHERE key = 'epoch')",
+		"DELETE FROM page WHERE content IN (SELECT id FROM orphan)",
+		"DELETE FROM content WHERE id IN (SELECT id FROM orphan)",
+		"DELETE FROM node WHERE " IS_ORPHAN,
+		"DROP TABLE orphan",
+		"COMMIT",
+	};
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < G_N_ELEMENTS(steps); i++)
+		r = db_exec(s->db, steps[i]);
+	if (r < 0)
+		db_exec(s->db, "ROLLBACK");
+	return r;
 }
 
 struct store *store_open(const char *dir, enum store_mode mode, GError **error)
@@ -290,6 +311,17 @@ int store_set(struct store *s, const char *key, const char *value)
 	db_bind_text(q, 0, key);
 	db_bind_text(q, 1, value);
 	return db_run(q);
+}
+
+int store_settings(struct store *s, const char *prefix, void (*fn)(const char *key, const char *value, void *user), void *user)
+{
+	struct db_query *q = db_query(s->db, "SELECT key, value FROM setting WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key");
+	int r;
+
+	db_bind_text(q, 0, prefix);
+	while ((r = db_step(q)) > 0)
+		fn(db_text(q, 0), db_text(q, 1), user);
+	return r;
 }
 
 /* Transactions */

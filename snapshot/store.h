@@ -116,6 +116,8 @@ int store_objects_fd(const struct store *s); /* borrowed directory descriptor */
 /* store_get() - a setting ("workspace", ...); NULL when unset; caller frees. */
 char *store_get(struct store *s, const char *key);
 int store_set(struct store *s, const char *key, const char *value);
+/* store_settings() - all whose keys begin with @prefix. */
+int store_settings(struct store *s, const char *prefix, void (*fn)(const char *key, const char *value, void *user), void *user);
 
 /* Transactions */
 

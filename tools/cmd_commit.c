@@ -163,7 +163,7 @@ static bool to_git(struct commit *c, GError **error)
 		return true;
 	}
 	if (c->git.patch)
-		return commit_git_write_patch(&c->git, c->steps.from, c->steps.to, c->steps.changes, error);
+		return commit_git_write_patch(&c->git, c->attached, c->steps.from, c->steps.to, c->steps.changes, error);
 	if (!c->json)
 		print_summary(c);
 	if (!c->dry_run && !confirm("Make this git commit?", c->yes, error))

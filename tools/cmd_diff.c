@@ -7,6 +7,9 @@
 #include "tools/attach.h"
 #include "tools/command.h"
 #include "tools/exit.h"
+#include "tools/gating.h"
+#include "tools/html/page.h"
+#include "tools/out_file.h"
 #include "tools/output.h"
 #include "tools/path_args.h"
 #include "tools/sandbox.h"
@@ -14,6 +17,7 @@
 struct diff {
 	char *from_name, *to_name; /* snapshots; NULL = the workspace, the view as it is now */
 	gboolean stat, name_status, exit_code, nul;
+	char *html; /* file, "-" for standard output */
 	struct attached *attached;
 	struct tree *from, *to;
 	char **paths;
@@ -30,13 +34,14 @@ static void diff_clear(struct diff *d)
 	g_clear_pointer(&d->paths, g_strfreev);
 	g_free(d->from_name);
 	g_free(d->to_name);
+	g_free(d->html);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(diff_t, diff_clear)
 
 static bool check_formats(const struct diff *d, bool json, GError **error)
 {
-	if (d->stat + d->name_status + json > 1) {
-		tool_error(error, EXIT_USAGE, NULL, "--stat, --name-status and --json exclude each other");
+	if (d->stat + d->name_status + json + !!d->html > 1) {
+		tool_error(error, EXIT_USAGE, NULL, "--stat, --name-status, --json and --html exclude each other");
 		return false;
 	}
 	if (d->nul && !d->name_status) {
@@ -102,6 +107,34 @@ static bool print_json(struct diff *d, GError **error)
 	return change_json_write(d->changes, d->from, d->to, &names, write_plain, stdout, error) >= 0;
 }
 
+/* The gate's findings are those of a commit, but for the test command's: looking at changes runs nothing. */
+static bool write_html(struct diff *d, const char *digest, GError **error)
+{
+	static const struct gating gating = { .only_read = true };
+	g_autoptr(gate_result_t) gate = NULL;
+	g_autofree char *from = d->from_name ? g_strconcat("snapshot ", d->from_name, NULL) : g_strdup("the workspace");
+	g_autofree char *to = d->to_name ? g_strconcat("snapshot ", d->to_name, NULL) : g_strdup("the view");
+	struct html_page page = {
+		.sandbox = d->attached->sandbox->name,
+		.workspace = d->attached->sandbox->workspace,
+		.from = from,
+		.to = to,
+		.digest = digest,
+		.changes = d->changes,
+		.from_tree = d->from,
+		.to_tree = d->to,
+	};
+	struct out_file out;
+	bool ok;
+
+	if (!out_file_open(&out, d->html, d->attached->sandbox, error))
+		return false;
+	ok = gating_run(d->attached, d->from, d->to, d->changes, &gating, &gate, error);
+	page.gate = gate;
+	ok = ok && html_page_write(&page, out_file_write, &out, error) >= 0;
+	return out_file_close(&out, ok, ok ? error : NULL) && ok;
+}
+
 static void write_colored(const char *data, size_t size, void *user)
 {
 	patch_colorer_write(user, data, size);
@@ -147,7 +180,7 @@ static bool print_changes(struct diff *d, bool json, GError **error)
 		if (!digest)
 			return false;
 	}
-	if (!print_text(d, error) || !output_finish(error))
+	if (!(d->html ? write_html(d, digest, error) : print_text(d, error)) || !output_finish(error))
 		return false;
 	if (digest && d->changes->len > 0)
 		output_note("digest: %s", digest);
@@ -165,6 +198,8 @@ int cmd_diff(struct invocation *inv, GError **error)
 		{ "stat", 0, 0, G_OPTION_ARG_NONE, &d.stat, "A table of changed lines instead of a patch", NULL },
 		{ "name-status", 0, 0, G_OPTION_ARG_NONE, &d.name_status,
 		  "Only the kind of each change (A M D R T P X) and its path", NULL },
+		{ "html", 0, 0, G_OPTION_ARG_FILENAME, &d.html,
+		  "Write one web page with the changes and the gate's findings (- = standard output)", "FILE" },
 		{ "exit-code", 0, 0, G_OPTION_ARG_NONE, &d.exit_code, "Exit with 1 when there are differences", NULL },
 		{ "null", 'z', 0, G_OPTION_ARG_NONE, &d.nul, "With --name-status: verbatim paths, each ended by a NUL",
 		  NULL },

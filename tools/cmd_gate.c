@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdio.h>
 
 #include "gate/gate_report.h"
@@ -7,6 +6,7 @@
 #include "tools/command.h"
 #include "tools/exit.h"
 #include "tools/gating.h"
+#include "tools/out_file.h"
 #include "tools/output.h"
 #include "tools/path_args.h"
 #include "tools/sandbox.h"
@@ -61,21 +61,12 @@ static void write_to(const char *data, size_t size, void *user)
 
 static bool write_sarif(const struct gate_call *g, const struct gate_report_names *names, GError **error)
 {
-	bool to_stdout = g_str_equal(g->sarif, "-"), ok;
-	FILE *out = to_stdout ? stdout : fopen(g->sarif, "we");
+	struct out_file out;
 
-	if (!out) {
-		tool_error_errno(error, -errno, g->sarif, "%s", g->sarif);
+	if (!out_file_open(&out, g->sarif, g->attached->sandbox, error))
 		return false;
-	}
-	gate_report_sarif(g->result, names, write_to, out);
-	if (to_stdout)
-		return true;
-	ok = fflush(out) == 0;
-	if (!ok)
-		tool_error_errno(error, -errno, g->sarif, "%s", g->sarif);
-	fclose(out);
-	return ok;
+	gate_report_sarif(g->result, names, out_file_write, &out);
+	return out_file_close(&out, true, error);
 }
 
 static void print_text(const struct gate_call *g)

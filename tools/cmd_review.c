@@ -74,7 +74,7 @@ static void make_items(struct review *r)
 static bool load(struct review *r, struct invocation *inv, GError **error)
 {
 	/* They may take minutes, and are run on what was accepted. */
-	const struct gating gating = { .no_tests = true };
+	const struct gating gating = { .only_read = true };
 	struct attached *a;
 
 	a = r->attached = attached_open(command_arg(inv, 0), ATTACH_CONTROL, error);

@@ -15,6 +15,7 @@
 #include "tools/run/cycle.h"
 #include "tools/run/environment.h"
 #include "tools/run/hold.h"
+#include "tools/run/net.h"
 #include "tools/run/places.h"
 #include "tools/sandbox.h"
 
@@ -33,6 +34,7 @@ struct run {
 	struct attached *attached; /* while the view is there */
 	struct cycle *cycle;
 	char *home;
+	bool net_on;
 	int status;
 };
 typedef struct run run_t; /* for g_auto() only */
@@ -185,20 +187,32 @@ static bool run_program(struct run *r, const struct limits *limits, GError **err
 {
 	g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
 	g_auto(GStrv) environment = NULL;
+	g_autoptr(net_t) net = NULL;
+	bool ok;
 	struct confined c = { .command = r->command, .hostname = r->name, .limits = *limits };
 
 	r->home = places_home();
 	if (!find_places(r, limits, argv, error))
 		return false;
+	if (r->net_on && !(net = net_start(r->attached->policy, r->attached->sandbox->socket, error)))
+		return false;
 	environment = environment_new(r->attached->policy, r->name, r->home);
+	if (net)
+		environment = net_environment(environment);
 	c.places = (char **)argv->pdata;
 	c.environment = environment;
-	return confined_run(&c, &r->status, error);
+	c.net = net;
+	ok = confined_run(&c, &r->status, error);
+	if (net)
+		net_finish(net);
+	return ok;
 }
 
 static bool check_options(const struct options *o, const struct invocation *inv, enum on_exit *ret_on_exit,
 			  GError **error)
 {
+	bool on;
+
 	if (!inv->paths || inv->paths->len == 0) {
 		tool_error(error, EXIT_USAGE, NULL, "which program? %s %s", inv->program,
 			   "[WORKSPACE|TARGET] -- COMMAND...");
@@ -208,14 +222,7 @@ static bool check_options(const struct options *o, const struct invocation *inv,
 		tool_error(error, EXIT_USAGE, NULL, "--on-exit %s: it is ask, keep, commit or rollback", o->on_exit);
 		return false;
 	}
-	if (o->net && !g_str_equal(o->net, "off")) {
-		tool_error(error, EXIT_USAGE, NULL,
-			   "--net %s: only `off` is known; the program has a network of its own with nothing but "
-			   "itself in it",
-			   o->net);
-		return false;
-	}
-	return true;
+	return net_mode(o->net, NULL, &on, error);
 }
 
 static bool run(struct run *r, const char *given, enum on_exit on_exit, GError **error)
@@ -223,7 +230,8 @@ static bool run(struct run *r, const char *given, enum on_exit on_exit, GError *
 	struct limits limits;
 
 	if (!choose_sandbox(r, given, error) || !open_view(r, error) ||
-	    !limits_read(r->attached->policy, r->options.limits, &limits, error))
+	    !limits_read(r->attached->policy, r->options.limits, &limits, error) ||
+	    !net_mode(r->options.net, r->attached->policy, &r->net_on, error))
 		return false;
 	if (limits_has_disk(r->attached->policy))
 		output_note("the limit disk of the policy is not kept yet");
@@ -246,7 +254,8 @@ int cmd_run(struct invocation *inv, GError **error)
 		  "The policy: a profile's name, or a file", "PROFILE|FILE" },
 		{ "new", 0, 0, G_OPTION_ARG_NONE, &r.options.fresh, "Make a new sandbox; never resume one", NULL },
 		{ "options", 'o', 0, G_OPTION_ARG_FILENAME_ARRAY, &r.options.mount, "Mount options", "OPTS" },
-		{ "net", 0, 0, G_OPTION_ARG_STRING, &r.options.net, "The network: off", "off" },
+		{ "net", 0, 0, G_OPTION_ARG_STRING, &r.options.net,
+		  "The network: off, or allowlist (default: as the profile's [network] says)", "MODE" },
 		{ "limit", 0, 0, G_OPTION_ARG_STRING_ARRAY, &r.options.limits,
 		  "Limits: memory, processes, cpu, time, files, output", "KEY=VALUE,..." },
 		{ "on-exit", 0, 0, G_OPTION_ARG_STRING, &r.options.on_exit,
@@ -257,8 +266,8 @@ int cmd_run(struct invocation *inv, GError **error)
 		.arguments = "[WORKSPACE|TARGET] -- COMMAND...",
 		.description =
 			"Runs COMMAND confined to the view: it sees the view at the workspace's own path, the system "
-			"read-only and an empty home, and has no network, no other processes and no "
-			"privileges. A view that is not mounted yet is mounted for as long as it takes. A snapshot, "
+			"read-only and an empty home, and has no other processes, no privileges and no network but "
+			"what the profile's [network] lets through. A view that is not mounted yet is mounted for as long as it takes. A snapshot, "
 			"run-1, run-2, "
 			"..., is made before it. The exit status "
 			"is COMMAND's, 128+N when signal N ended it, 124 after the time limit, 137 after another "

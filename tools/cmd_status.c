@@ -8,6 +8,7 @@
 
 #include "fs/control.h"
 #include "snapshot/diff.h"
+#include "tools/asked.h"
 #include "tools/attach.h"
 #include "tools/command.h"
 #include "tools/exit.h"
@@ -23,12 +24,14 @@ struct status {
 	uint64_t disk;
 	GPtrArray *snapshots;
 	GVariant *live; /* what the serving process says of itself; NULL = there is none */
+	GVariant *questions; /* that wait; NULL with @live */
 };
 
 static void status_clear(struct status *s)
 {
 	g_clear_pointer(&s->snapshots, g_ptr_array_unref);
 	g_clear_pointer(&s->live, g_variant_unref);
+	g_clear_pointer(&s->questions, g_variant_unref);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(status_t, status_clear)
 
@@ -65,6 +68,7 @@ static void read_live(struct attached *a, struct status *ret)
 	ret->live = a->control ? control_call(a->control, "status", none, NULL) : NULL;
 	if (ret->live)
 		g_variant_lookup(ret->live, "pid", "i", &ret->pid);
+	ret->questions = ret->live ? asked_list(a->control, NULL) : NULL;
 }
 
 /* Requests of the kernel by kind, as counted since the mount; and whether every directory shown could be watched. */
@@ -129,7 +133,7 @@ static void print_json(const struct status *status)
 				     status->changes < 0 ? NULL : g_variant_new_int64(status->changes)));
 	json_add(&b, "snapshots", snapshots_json(status->snapshots));
 	json_add(&b, "disk", g_variant_new_parsed("{'bytes': <%x>}", (int64_t)status->disk));
-	json_add(&b, "questions", g_variant_new("aa{sv}", NULL));
+	json_add(&b, "questions", status->questions ? status->questions : g_variant_new("aa{sv}", NULL));
 	if (status->live)
 		json_live(&b, status->live);
 	json_print(stdout, g_variant_builder_end(&b));
@@ -164,6 +168,10 @@ static void print_text(const struct status *status)
 	printf("%-12s%s\n", "disk:", disk);
 	if (status->live && g_variant_lookup(status->live, "watches-full", "b", &full) && full)
 		printf("%-12s%s\n", "watches:", "all used (fs.inotify.max_user_watches): some directories are checked once a second");
+	if (status->questions && g_variant_n_children(status->questions) > 0) {
+		printf("%-12s%u (sbxfs ask)\n", "questions:", (unsigned)g_variant_n_children(status->questions));
+		asked_print(status->questions, "  ");
+	}
 	printf("%-12s%u\n", "snapshots:", status->snapshots->len);
 	snapshots_print(status->snapshots, "  ");
 }
@@ -173,7 +181,8 @@ int cmd_status(struct invocation *inv, GError **error)
 	const struct command_syntax syntax = {
 		.arguments = "[TARGET]",
 		.description = "Shows one sandbox: where it is mounted and by which process, its policy, how many "
-			       "paths differ from the workspace, its snapshots and how much disk its store takes.",
+			       "paths differ from the workspace, what it asks, its snapshots and how much disk its store "
+			       "takes.",
 		.max_args = 1,
 		.json = true,
 	};

@@ -26,6 +26,7 @@ struct answer {
 	char *path;
 	char *lower; /* the workspace path it came from, when that is another one and decides */
 	struct policy_reason reason;
+	enum action granted; /* what is left when a human says yes; see policy_action_granted() */
 	const struct operation *operation; /* NULL = not asked for */
 };
 typedef struct answer answer_t; /* for g_auto() only */
@@ -53,10 +54,22 @@ static bool find_operation(const char *name, const struct operation **ret, GErro
 	return !name;
 }
 
+/* It waits for a human, as far as anything opens then. */
+static bool operation_asks(const struct answer *a)
+{
+	if (a->operation->allowed_up_to == ACTION_MASK)
+		return a->reason.action == ACTION_ASK;
+	return a->operation->allowed_up_to == ACTION_SCRATCH && a->granted <= ACTION_SCRATCH &&
+	       (a->reason.action == ACTION_ASK || a->reason.action == ACTION_ASK_CHANGE);
+}
+
+/* With which error it fails, without a yes where it asks. */
 static const char *refusal(const struct answer *a)
 {
-	enum action action = a->reason.action;
+	enum action action = a->reason.action == ACTION_ASK ? a->granted : a->reason.action;
 
+	if (operation_asks(a))
+		return "EACCES";
 	if (action <= a->operation->allowed_up_to)
 		return NULL;
 	if (action == ACTION_HIDE)
@@ -70,6 +83,7 @@ static bool explain(struct attached *a, const char *path, bool is_dir, struct an
 	g_autoptr(tree_t) live = tree_open(a->store, a->lower, EPOCH_LIVE);
 	g_autoptr(entry_t) e = NULL;
 	struct policy_reason other;
+	struct policy_match m;
 	int r = tree_lookup_path(live, path, &e);
 
 	if (r < 0) {
@@ -78,10 +92,14 @@ static bool explain(struct attached *a, const char *path, bool is_dir, struct an
 	}
 	is_dir = e ? S_ISDIR(e->attr.mode) : is_dir;
 	ret->path = g_strdup(path);
-	policy_explain(a->policy, policy_match_path(a->policy, path, is_dir), &ret->reason);
+	m = policy_match_path(a->policy, path, is_dir);
+	policy_explain(a->policy, m, &ret->reason);
+	ret->granted = policy_action_granted(a->policy, m);
 	if (!e || !e->lower || g_str_equal(e->lower, path))
 		return true;
-	policy_explain(a->policy, policy_match_path(a->policy, e->lower, is_dir), &other);
+	m = policy_match_path(a->policy, e->lower, is_dir);
+	policy_explain(a->policy, m, &other);
+	ret->granted = MAX(ret->granted, policy_action_granted(a->policy, m));
 	if (other.action > ret->reason.action) {
 		ret->reason = other;
 		ret->lower = g_strdup(e->lower);
@@ -103,7 +121,9 @@ static void print_text(const struct answer *a)
 		       r->profile, policy_layer_name(r->layer));
 	else
 		printf("  no rule matches: the default\n");
-	if (a->operation && refusal(a))
+	if (a->operation && operation_asks(a))
+		printf("  %s waits for a human's yes: sbxfs ask (else EACCES)\n", a->operation->name);
+	else if (a->operation && refusal(a))
 		printf("  %s is refused (%s)\n", a->operation->name, refusal(a));
 	else if (a->operation)
 		printf("  %s is allowed\n", a->operation->name);
@@ -130,6 +150,7 @@ static void print_json(const struct attached *where, const struct answer *a)
 		json_add_string(&b, "operation", a->operation->name);
 		json_add_bool(&b, "allowed", !refusal(a));
 		json_add_string(&b, "error", refusal(a));
+		json_add_bool(&b, "asks", operation_asks(a));
 	}
 	json_print(stdout, g_variant_builder_end(&b));
 }

@@ -14,6 +14,7 @@ static const struct command table[] = {
 	{ "umount", cmd_umount, "unmount a view and keep its changes" },
 	{ "list", cmd_list, "list the sandboxes" },
 	{ "status", cmd_status, "show one sandbox: mount, policy, changes, snapshots, disk use" },
+	{ "ask", cmd_ask, "list and answer the questions of a view" },
 	{ "snapshot", cmd_snapshot, "create, list and delete snapshots" },
 	{ "diff", cmd_diff, "show the changes as a patch, as a table or as JSON" },
 	{ "gate", cmd_gate, "check the changes before they are committed" },
@@ -24,6 +25,7 @@ static const struct command table[] = {
 	{ "run", cmd_run, "run a program confined to the view" },
 	{ "why", cmd_why, "tell which rule decides about a path" },
 	{ "profile", cmd_profile, "list, show and check policy profiles" },
+	{ "gc", cmd_gc, "give back what neither the view nor a snapshot shows" },
 	{ "destroy", cmd_destroy, "delete a sandbox with all it holds" },
 	{ NULL, NULL, NULL },
 };

@@ -59,6 +59,7 @@ int cmd_umount(struct invocation *inv, GError **error);
 int cmd_list(struct invocation *inv, GError **error);
 int cmd_log(struct invocation *inv, GError **error);
 int cmd_status(struct invocation *inv, GError **error);
+int cmd_ask(struct invocation *inv, GError **error);
 int cmd_snapshot(struct invocation *inv, GError **error);
 int cmd_diff(struct invocation *inv, GError **error);
 int cmd_gate(struct invocation *inv, GError **error);
@@ -69,5 +70,6 @@ int cmd_run(struct invocation *inv, GError **error);
 int cmd_why(struct invocation *inv, GError **error);
 int cmd_profile(struct invocation *inv, GError **error);
 int cmd_destroy(struct invocation *inv, GError **error);
+int cmd_gc(struct invocation *inv, GError **error);
 /* cmd_mount_helper() - as mount(8) calls mount.fuse.sbxfs; not in the table. */
 int cmd_mount_helper(struct invocation *inv, GError **error);

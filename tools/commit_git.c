@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/commit_git.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "snapshot/diff.h"
 #include "tools/attach.h"
 #include "tools/exit.h"
+#include "tools/out_file.h"
 #include "tools/output.h"
 
 void commit_git_clear(struct commit_git *g)
@@ -72,54 +69,14 @@ void commit_git_print(const struct commit_git *g)
 	printf("%s\n", r->id);
 }
 
-/* Patches */
-
-static void write_file(const char *data, size_t size, void *user)
-{
-	fwrite(data, 1, size, user);
-}
-
-static bool close_file(FILE *f, const char *path, GError **error)
-{
-	bool ok = fflush(f) == 0 && !ferror(f) && (fsync(fileno(f)) == 0 || errno == EINVAL || errno == EROFS);
-	int failure = errno;
-
-	if (f != stdout)
-		fclose(f);
-	if (!ok)
-		tool_error_errno(error, failure ? -failure : -EIO, path, "cannot write %s", path);
-	return ok;
-}
-
-static bool write_to(const struct commit_git *g, const char *path, struct tree *from, struct tree *to, GPtrArray *changes,
-		     GError **error)
-{
-	FILE *f = g_str_equal(path, "-") ? stdout : fopen(path, "we");
-	bool ok;
-
-	if (!f) {
-		tool_error_errno(error, -errno, g->patch, "cannot write %s", g->patch);
-		return false;
-	}
-	ok = diff_patch(changes, from, to, write_file, f, error) >= 0;
-	return close_file(f, g->patch, ok ? error : NULL) && ok;
-}
-
-bool commit_git_write_patch(const struct commit_git *g, struct tree *from, struct tree *to, GPtrArray *changes,
+bool commit_git_write_patch(const struct commit_git *g, struct attached *a, struct tree *from, struct tree *to, GPtrArray *changes,
 			    GError **error)
 {
-	g_autofree char *temporary = NULL;
-	struct stat st;
+	struct out_file out;
+	bool ok;
 
-	/* A pipe, a terminal, a device: nothing to replace. */
-	if (g_str_equal(g->patch, "-") || (stat(g->patch, &st) == 0 && !S_ISREG(st.st_mode)))
-		return write_to(g, g->patch, from, to, changes, error);
-	temporary = g_strdup_printf("%s.%d.tmp", g->patch, (int)getpid());
-	if (write_to(g, temporary, from, to, changes, error)) {
-		if (rename(temporary, g->patch) == 0)
-			return true;
-		tool_error_errno(error, -errno, g->patch, "cannot write %s", g->patch);
-	}
-	unlink(temporary);
-	return false;
+	if (!out_file_open(&out, g->patch, a->sandbox, error))
+		return false;
+	ok = diff_patch(changes, from, to, out_file_write, &out, error) >= 0;
+	return out_file_close(&out, ok, ok ? error : NULL) && ok;
 }

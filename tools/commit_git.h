@@ -31,5 +31,5 @@ bool commit_git_make(struct commit_git *g, struct attached *a, struct tree *from
 /* commit_git_print() - the commit's id is the last line. */
 void commit_git_print(const struct commit_git *g);
 /* commit_git_write_patch() - a file appears whole, or stays what it was. */
-bool commit_git_write_patch(const struct commit_git *g, struct tree *from, struct tree *to, GPtrArray *changes,
+bool commit_git_write_patch(const struct commit_git *g, struct attached *a, struct tree *from, struct tree *to, GPtrArray *changes,
 			    GError **error);

@@ -267,12 +267,13 @@ static void report_json(const GError *error, enum exit_code code)
 
 enum exit_code exit_report(const GError *error, const char *program, bool as_json)
 {
+	g_autofree char *plain = text_plain(error->message);
 	enum exit_code code = exit_code_of(error);
 
 	fflush(stdout);
 	if (as_json)
 		report_json(error, code);
 	else
-		fprintf(stderr, "%s: %s\n", program, error->message);
+		fprintf(stderr, "%s: %s\n", program, plain);
 	return code;
 }

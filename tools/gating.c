@@ -23,7 +23,7 @@ static bool configure(struct gate_config *c, const struct gating *gating, GError
 		c->test = g_strdup(gating->test);
 		c->checks |= 1u << GATE_TESTS;
 	}
-	if (gating->no_tests)
+	if (gating->only_read)
 		c->checks &= ~(1u << GATE_TESTS);
 	return true;
 }

@@ -13,8 +13,8 @@ struct attached;
 struct gating {
 	const char *checks; /* instead of the policy's; NULL */
 	const char *test;   /* the same */
-	bool no_tests;      /* the test command is not run */
 	const char *reason; /* for missing or failing tests, or NULL */
+	bool only_read;     /* without the check that runs a command */
 };
 
 /* gating_run() - @ret is freed with gate_result_free(). */

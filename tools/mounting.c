@@ -263,24 +263,31 @@ static char *resolve_missing(const char *path)
 	return g_build_filename(parent, base, NULL);
 }
 
-static bool check_store_place(const struct plan *p, GError **error)
+/* What is ours may not be in the view, nor the view among it. @what is in @dir, where @variable says. */
+static bool check_own_place(const struct plan *p, const char *what, const char *dir, const char *variable,
+			    GError **error)
 {
-	g_autofree char *state = resolve_missing(p->state);
+	g_autofree char *own = resolve_missing(dir);
 	const char *workspace = p->what.workspace;
 
-	if (paths_below(state, workspace)) {
-		tool_error(error, EXIT_USAGE, state,
-			   "the store in %s would lie inside the workspace %s; set XDG_STATE_HOME to a directory "
-			   "outside of it",
-			   state, workspace);
+	if (paths_below(own, workspace)) {
+		tool_error(error, EXIT_USAGE, own,
+			   "%s in %s would lie inside the workspace %s; set %s to a directory outside of it", what, own,
+			   workspace, variable);
 		return false;
 	}
-	if (paths_below(workspace, state)) {
-		tool_error(error, EXIT_USAGE, workspace, "the workspace %s lies among the stores in %s", workspace,
-			   state);
+	if (paths_below(workspace, own)) {
+		tool_error(error, EXIT_USAGE, workspace, "the workspace %s lies beside %s in %s", workspace, what, own);
 		return false;
 	}
 	return true;
+}
+
+static bool check_own_places(const struct plan *p, GError **error)
+{
+	return check_own_place(p, "the store", p->state, "XDG_STATE_HOME", error) &&
+	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error) &&
+	       paths_make_private_dir(p->runtime, error);
 }
 
 static bool is_empty(const char *path, GError **error)
@@ -347,11 +354,6 @@ static bool check_mountpoint_place(const struct plan *p, GError **error)
 static bool use_default_mountpoint(struct plan *p, GError **error)
 {
 	p->what.mountpoint = paths_default_mountpoint(p->runtime, p->what.name);
-	if (paths_below(p->what.mountpoint, p->what.workspace)) {
-		tool_error(error, EXIT_USAGE, p->what.mountpoint,
-			   "the default mountpoint %s lies inside the workspace; give another one", p->what.mountpoint);
-		return false;
-	}
 	if (!check_not_a_view(p->what.mountpoint, error))
 		return false;
 	return mount_is_stale(p->what.mountpoint) || !g_file_test(p->what.mountpoint, G_FILE_TEST_EXISTS) ||
@@ -536,7 +538,7 @@ static bool mount_view(struct plan *p, mounting_announce announce, void *user, G
 static bool check(struct plan *p, GError **error)
 {
 	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) &&
-	       check_not_covered(p, error) && check_workspace(p, error) && check_store_place(p, error) &&
+	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) &&
 	       choose_mountpoint(p, error) && choose_policy(p, error) && check_platform(error);
 }
 
@@ -557,8 +559,8 @@ bool mounting_run(const struct mount_request *request, mounting_announce announc
 	g_auto(plan_t) p = { .request = request };
 
 	p.state = paths_state_dir(error);
-	p.runtime = p.state ? paths_runtime_dir(error) : NULL;
-	if (!p.runtime || !check(&p, error))
+	p.runtime = paths_runtime_place();
+	if (!p.state || !check(&p, error))
 		return false;
 	if (prepare_store(&p, error) && finish_commits(&p, error) && prepare_mountpoint(&p, error) &&
 	    mount_view(&p, announce, user, error))

@@ -24,10 +24,11 @@ void output_set_level(enum output_level level)
 G_GNUC_PRINTF(1, 0)
 static void output_line(const char *format, va_list args)
 {
+	g_autofree char *text = g_strdup_vprintf(format, args), *plain = text_plain(text);
+
 	/* Where both streams are one terminal, the answer so far comes first. */
 	fflush(stdout);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	fprintf(stderr, "%s\n", plain);
 }
 
 void output_note(const char *format, ...)
@@ -268,6 +269,24 @@ void json_print(FILE *out, GVariant *value)
 }
 
 /* Words */
+
+char *text_plain(const char *text)
+{
+	GString *plain = g_string_new(NULL);
+
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+		/* The second half of the control characters is two bytes long in UTF-8. */
+		if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) {
+			g_string_append_printf(plain, "\\%03o\\%03o", p[0], p[1]);
+			p++;
+		} else if (*p < 0x20 || *p == 0x7f) {
+			g_string_append_printf(plain, "\\%03o", *p);
+		} else {
+			g_string_append_c(plain, (char)*p);
+		}
+	}
+	return g_string_free(plain, FALSE);
+}
 
 char *text_time(int64_t ns)
 {

@@ -23,7 +23,7 @@ enum output_level {
 };
 /* output_set_level() - of the process, for output_note() and output_detail(). */
 void output_set_level(enum output_level level);
-/* output_note() - a line on standard error, unless quiet; output_detail() - only when verbose. */
+/* output_note() - a line on standard error, made plain, unless quiet; output_detail() - only when verbose. */
 void output_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void output_detail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
@@ -59,6 +59,8 @@ void json_print(FILE *out, GVariant *value);
 
 /* Words */
 
-/* text_time() - ISO 8601 in UTC, from ns since 1970. text_size() - "12.3 MB". Caller frees. */
+/* text_time() - ISO 8601 in UTC, from ns since 1970. text_size() - "12.3 MB". Caller frees what these return. */
 char *text_time(int64_t ns);
+/* text_plain() - control characters as \ooo, so that a file's name in a message moves no cursor and makes no line. */
+char *text_plain(const char *text);
 char *text_size(uint64_t bytes);

@@ -44,7 +44,7 @@ bool paths_make_private_dir(const char *dir, GError **error)
 	return true;
 }
 
-static char *runtime_base(void)
+char *paths_runtime_place(void)
 {
 	const char *set = g_getenv("XDG_RUNTIME_DIR");
 	g_autofree char *usual = g_strdup_printf("/run/user/%u", (unsigned)geteuid());
@@ -58,7 +58,7 @@ static char *runtime_base(void)
 
 char *paths_runtime_dir(GError **error)
 {
-	g_autofree char *dir = runtime_base();
+	g_autofree char *dir = paths_runtime_place();
 
 	return paths_make_private_dir(dir, error) ? g_steal_pointer(&dir) : NULL;
 }

@@ -19,8 +19,9 @@
 char *paths_state_dir(GError **error);
 /* paths_make_private_dir() - makes @dir (0700) and what is missing above it; fails when it is not ours alone. */
 bool paths_make_private_dir(const char *dir, GError **error);
-/* paths_runtime_dir() - made when missing. Caller frees. */
+/* paths_runtime_dir() - made when missing; paths_runtime_place() - need not exist. Caller frees. */
 char *paths_runtime_dir(GError **error);
+char *paths_runtime_place(void);
 /* paths_socket(), paths_default_mountpoint() - of the sandbox @name in @runtime. Caller frees. */
 char *paths_socket(const char *runtime, const char *name);
 char *paths_default_mountpoint(const char *runtime, const char *name);

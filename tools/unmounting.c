@@ -65,6 +65,33 @@ static void tidy(const struct sandbox *s)
 		g_rmdir(parent);
 }
 
+/* Who waits for a human keeps the view busy; no answer comes any more. How many waited. */
+static guint32 end_questions(const struct sandbox *s)
+{
+	struct control *c = sandbox_connect(s, NULL);
+	g_autoptr(GVariant) answer = c ? control_call(c, "questions-end", NULL, NULL) : NULL;
+	guint32 ended = 0;
+
+	if (answer)
+		g_variant_lookup(answer, "ended", "u", &ended);
+	g_clear_pointer(&c, control_close);
+	return ended;
+}
+
+/* Those that waited until now get a moment to leave the view. */
+static bool unmount_view(const struct sandbox *s, GError **error)
+{
+	int tries = end_questions(s) > 0 ? WAIT_SHORT_STEPS / 5 : 1;
+
+	while (!mount_unmount(s->mountpoint, error)) {
+		if (--tries == 0)
+			return false;
+		g_clear_error(error);
+		g_usleep(WAIT_STEP_US);
+	}
+	return true;
+}
+
 bool unmounting_run(const struct sandbox *s, GError **error)
 {
 	if (!s->mounted && s->live) {
@@ -77,7 +104,7 @@ bool unmounting_run(const struct sandbox *s, GError **error)
 		tool_error(error, EXIT_NOT_FOUND, s->name, "sandbox %s is not mounted", s->name);
 		return false;
 	}
-	if (s->mounted && !mount_unmount(s->mountpoint, error))
+	if (s->mounted && !unmount_view(s, error))
 		return false;
 	/* A mount namespace that was made meanwhile may still have the view; it ends there, too. */
 	if (!wait_for_end(s, WAIT_SHORT_STEPS))
@@ -102,6 +129,7 @@ static void flush(const struct sandbox *s)
 
 bool unmounting_force(const struct sandbox *s, GError **error)
 {
+	end_questions(s);
 	flush(s);
 	for (int i = 0; i < WAIT_SHORT_STEPS && sandbox_is_mounted(s); i++) {
 		if (mount_unmount(s->mountpoint, NULL))

@@ -220,6 +220,57 @@ def test_forms_of_the_difference(t):
 
 
 @case()
+def test_owners_and_attributes_in_every_form(t):
+    t.seed({name: 'x\n' for name in ('attr', 'both', 'owned', 'text')} | {'d/': None})
+    yield
+    os.setxattr(t.m('attr'), 'user.k', b'v')
+    os.setxattr(t.m('both'), 'user.k', b'v')
+    os.chmod(t.m('both'), 0o4755)
+    os.setxattr(t.m('text'), 'user.k', b'v')
+    write(t.m('text'), 'y\n')
+    os.setxattr(t.m('d'), 'user.k', b'v')
+    want = ['M\ttext', 'P\tboth', 'X\tattr', 'X\td']
+    if t.is_root:
+        os.chown(t.m('owned'), 4711, 4712)
+        want.append('P\towned')
+    eq(sorted(t.diff('--name-status').out.splitlines()), sorted(want), '--name-status')
+    changes = {c['path']: c for c in t.diff('--json').json()['changes']}
+    for path in ('attr', 'both', 'text', 'd'):
+        eq((changes[path]['old'].get('xattrs', {}), changes[path]['new']['xattrs']), ({}, {'user.k': 'dg=='}), f'xattrs of {path}')
+    patch, stat_ = t.diff().out, t.diff('--stat').out
+    check('# sbxfs: M text: xattrs\ndiff --git a/text b/text\n' in patch, f'the patch: {short(patch)}')
+    check('# sbxfs: P both: mode 0644 -> 4755, xattrs\n' in patch and '(mode 0644 -> 4755, xattrs)' in stat_, f'mode and attribute: {short(stat_)}')
+    if t.is_root:
+        eq([(changes['owned'][side]['uid'], changes['owned'][side]['gid']) for side in ('old', 'new')], [(0, 0), (4711, 4712)], 'owners')
+        check('# sbxfs: P owned: owner 0:0 -> 4711:4712\n' in patch and '(owner 0:0 -> 4711:4712)' in stat_, 'the owner')
+
+
+@case()
+def test_globs_and_odd_names_in_every_form(t):
+    odd = ['a b.c', 'tab\t.c', 'new\nline.c', '"q".c', 'caf\u00e9.c', '[x].c', '-n.c', 'sub/*.c']
+    t.seed({name: 'x\n' for name in odd} | {'other.h': 'x\n', 'sub/move.c': numbers(20)})
+    yield
+    for name in odd:
+        append(t.m(name), 'y\n')
+    append(t.m('other.h'), 'y\n')
+    os.rename(t.m('sub/move.c'), t.m('sub/to\n.c'))
+    write(os.fsencode(t.mnt) + b'/\xff.c', b'z\n')
+    fields = t.diff('--name-status', '-z', '--', '*.c').bytes.split(b'\0')
+    eq(set(fields), {b'M', b'A', b'R100', b'', b'\xff.c', b'sub/move.c', b'sub/to\n.c'} | {os.fsencode(name) for name in odd}, '-z')
+    stat_ = t.diff('--stat', '--', '*.c').out.splitlines()
+    eq((len(stat_), stat_[-1]), (len(odd) + 3, f' {len(odd) + 2} files changed, {len(odd) + 1} insertions(+), 0 deletions(-)'.replace(', 0 deletions(-)', '')), '--stat')
+    for shown in ('"new\\nline.c"', '"tab\\t.c"', '"\\377.c"', 'sub/move.c => "sub/to\\n.c"', '"caf\\303\\251.c"'):
+        check(any(line.strip().startswith(shown + ' ') for line in stat_), f'{shown}: {short(stat_)}')
+    eq(set(t.name_status('--', 'sub/[*].c')), {'sub/*.c'}, 'a glob that is also a name')
+    eq(set(t.name_status('--', '[x].c')), {'[x].c'}, 'a name that is also a glob')
+    eq(t.program('sbxfs-diff', '--name-status', '--', '*.c', cwd=t.m('sub')).out.splitlines(), ['M\tsub/*.c', 'R100\tsub/move.c\t"sub/to\\n.c"'], 'from below')
+    for form in ([], ['--stat'], ['--name-status'], ['--json'], ['--html', '-']):
+        t.diff(*form, '--exit-code', '--', '*.nothing', code=0)
+        t.diff(*form, '--exit-code', '--', '*.h', code=1)
+        t.diff(*form, '--', 'nothing', code=7)
+
+
+@case()
 def test_between_snapshots(t):
     t.seed({'a': numbers(10), 'b': 'b\n', 'd/x': 'x\n'})
     yield

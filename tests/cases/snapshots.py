@@ -246,3 +246,47 @@ def test_rollback_leaves_the_files_of_the_workspace_current(t):
     t.rollback()
     t.remount()
     eq(read(t.m('d/f1')), b'the owner wrote this', 'content after the rollback')
+
+
+def gc(t, *options):
+    return t.sbxfs('gc', t.name, '--json', *options).json()
+
+
+@case(modes=('fresh',), workspace_changes=True)
+def test_gc_takes_what_nothing_shows(t):
+    """Snapshots stay as they are, and so does the undo of a commit; what a rollback dropped goes."""
+    t.seed(TREE)
+    yield
+    objects = t.path('state/sbxfs', t.name, 'objects')
+    write(t.m('kept'), 'K' * 200_000)
+    append(t.m('d/f1'), 'kept')
+    t.snapshot('s')
+    kept = digest(t.mnt, PARTS)
+    write(t.m('dropped'), 'D' * 300_000)
+    write(t.m('kept'), 'L' * 200_000)
+    write(t.m('d/f1'), 'dropped')
+    t.rollback('s')
+    eq(len(names(objects)), 3, 'objects before')
+    t.sbxfs('gc', t.name, code=2)  # nobody is there to be asked
+    announced = gc(t, '-n')
+    eq(announced['snapshots'], ['@before-rollback-1'], 'the automatic snapshot')
+    check(announced['contents'] == 3 and announced['bytes'] >= 500_000, f'announced: {announced}')
+    eq(gc(t, '-n', '--keep-automatic')['contents'], 0, 'what the automatic snapshot shows')
+    eq(len(names(objects)), 3, 'objects after a dry run')
+    eq({**gc(t, '-y'), 'dry_run': True}, announced, 'done')
+    eq(len(names(objects)), 1, 'objects afterwards')
+    same_lists(digest(t.mnt, PARTS), kept, 'the view')
+    eq(gc(t, '-y')['contents'], 0, 'a second time')
+    write(t.m('kept'), 'M' * 200_000)
+    t.rollback('s')
+    same_lists(digest(t.mnt, PARTS), kept, 'the snapshot')
+    t.commit('--reviewed')
+    committed = read(t.w('kept'))
+    write(t.m('kept'), 'N' * 200_000)
+    t.sbxfs('snapshot', 'delete', 's', t.name)
+    t.umount()
+    check(gc(t, '-y')['contents'] > 0, 'unmounted')
+    t.sbxfs('commit', t.name, '--undo', '-y')
+    check(is_gone(t.w('kept')) and committed == b'K' * 200_000, 'the undo')
+    t.mount()
+    eq(read(t.m('kept')), b'N' * 200_000, 'the view after the undo')

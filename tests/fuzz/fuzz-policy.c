@@ -3,20 +3,16 @@
  * fuzz-policy - any bytes as a policy, and as patterns and paths
  *
  * What must hold: a text that loads gives a merged text that loads again to the same decisions; a path that a pattern matches contains the
- * pattern's literal (else the index would lose it). With -fsanitize=fuzzer and FUZZER defined this is a fuzzer; else its
- * own main() replays the files and directories that are named on the command line.
+ * pattern's literal (else the index would lose it).
  */
 
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "rules/pattern.h"
 #include "rules/policy.h"
+#include "tests/fuzz/replay.h"
 
 #define LINES_MAX 24
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void compare(const struct policy *p, const struct policy *q, const char *path)
 {
@@ -85,40 +81,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	try_patterns(lines);
 	return 0;
 }
-
-#ifndef FUZZER
-
-static int replay(const char *path)
-{
-	g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-	g_autofree char *data = NULL;
-	const char *name;
-	int count = 0;
-	gsize len;
-
-	while (dir && (name = g_dir_read_name(dir))) {
-		g_autofree char *file = g_build_filename(path, name, NULL);
-
-		count += replay(file);
-	}
-	if (dir)
-		return count;
-	if (!g_file_get_contents(path, &data, &len, NULL)) {
-		fprintf(stderr, "%s: cannot be read\n", path);
-		return 0;
-	}
-	LLVMFuzzerTestOneInput((const uint8_t *)data, len);
-	return 1;
-}
-
-int main(int argc, char **argv)
-{
-	int count = 0;
-
-	for (int i = 1; i < argc; i++)
-		count += replay(argv[i]);
-	printf("%d inputs replayed\n", count);
-	return count > 0 ? 0 : 1;
-}
-
-#endif

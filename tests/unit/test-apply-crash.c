@@ -3,15 +3,18 @@
 /*
  * Kills a commit at every point where the disk differs from the point before, looks at the workspace as it lies there, and recovers:
  * the workspace is then the start or the end. The recovery is killed at every one of its points as well. With undo the
- * same way, and with the workspace on a file system of its own.
+ * same way, and with the workspace on a file system of its own. And the power is cut at every point: the file system that
+ * holds workspace and store is shut down without writing its log (EXT4_IOC_SHUTDOWN, XFS_IOC_GOINGDOWN) and mounted anew.
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -22,14 +25,8 @@
 
 static int kill_at; /* 0 = never */
 static int points;
-static bool spoiled; /* the workspace is changed by somebody else as well */
-
-static void kill_hook(const char *what)
-{
-	(void)what;
-	if (++points == kill_at)
-		kill(getpid(), SIGKILL);
-}
+static struct disk *disk; /* whose power is cut when the process is killed; NULL = none */
+static bool spoiled;	  /* the workspace is changed by somebody else as well */
 
 #define CHECK(x, ...) \
 	do { \
@@ -40,6 +37,80 @@ static void kill_hook(const char *what)
 			_exit(1); \
 		} \
 	} while (0)
+
+/* A file system of its own, in a file, behind a loop device */
+
+#define SHUTDOWN _IOR('X', 125, uint32_t) /* of ext4, xfs and f2fs */
+#define SHUTDOWN_NO_LOG 2
+
+struct disk {
+	char *image, *point;
+};
+
+static bool disk_mount(const struct disk *d)
+{
+	g_autofree char *command = g_strdup_printf("mount -o loop '%s' '%s' 2>/dev/null", d->image, d->point);
+
+	return system(command) == 0;
+}
+
+static void disk_unmount(const struct disk *d)
+{
+	CHECK(umount2(d->point, 0) == 0, "umount %s: %s", d->point, strerror(errno));
+}
+
+static bool disk_init(struct disk *d, const char *type)
+{
+	g_autofree char *command = NULL;
+
+	d->point = g_dir_make_tmp("sbxfs-disk-XXXXXX", NULL);
+	d->image = g_strconcat(d->point, ".img", NULL);
+	command = g_strdup_printf("truncate -s 400M '%s' && mkfs.%s -q '%s' 2>/dev/null", d->image, type, d->image);
+	return system(command) == 0 && disk_mount(d);
+}
+
+static void disk_clear(struct disk *d)
+{
+	umount2(d->point, MNT_DETACH);
+	rmdir(d->point);
+	unlink(d->image);
+	g_free(d->point);
+	g_free(d->image);
+}
+
+static void disk_sync(const struct disk *d)
+{
+	int fd = open(d->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	CHECK(fd >= 0 && syncfs(fd) == 0, "syncfs: %s", strerror(errno));
+	close(fd);
+}
+
+/* What was not synced is gone; until it is mounted anew, every access fails. */
+static void disk_cut(const struct disk *d)
+{
+	int fd = open(d->point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint32_t how = SHUTDOWN_NO_LOG;
+
+	CHECK(fd >= 0 && ioctl(fd, SHUTDOWN, &how) == 0, "shutdown: %s", strerror(errno));
+	close(fd);
+}
+
+static void disk_restart(const struct disk *d)
+{
+	disk_unmount(d);
+	CHECK(disk_mount(d), "mount %s", d->point);
+}
+
+static void kill_hook(const char *what)
+{
+	(void)what;
+	if (++points != kill_at)
+		return;
+	if (disk)
+		disk_cut(disk);
+	kill(getpid(), SIGKILL);
+}
 
 struct crash {
 	struct layered *l;
@@ -54,6 +125,7 @@ static void store_reopen(struct crash *c)
 
 	c->l->store = store_open(c->store, STORE_WRITE, &error);
 	CHECK(c->l->store, "%s", error->message);
+	CHECK(lower_open(c->l->workspace, &c->l->lower) == 0, "workspace");
 }
 
 static void crash_init(struct crash *c, bool tmpfs)
@@ -61,6 +133,7 @@ static void crash_init(struct crash *c, bool tmpfs)
 	struct committing committing;
 
 	*c = (struct crash){ .l = layered_new() };
+	CHECK(!disk || g_str_has_prefix(c->l->dir, disk->point), "%s is not on the disk", c->l->dir);
 	if (tmpfs)
 		CHECK(mount("tmpfs", c->l->workspace, "tmpfs", 0, NULL) == 0, "%s", strerror(errno));
 	lower_close(c->l->lower);
@@ -76,6 +149,11 @@ static void crash_init(struct crash *c, bool tmpfs)
 	committing_clear(&committing);
 	store_close(c->l->store);
 	c->l->store = NULL;
+	/* This process keeps nothing open there. */
+	lower_close(c->l->lower);
+	c->l->lower = NULL;
+	if (disk)
+		disk_sync(disk);
 }
 
 static void crash_clear(struct crash *c, bool tmpfs)
@@ -103,6 +181,11 @@ static bool run_killed(struct crash *c, int at, void (*fn)(struct crash *c))
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
+	/* Whoever was not killed had the power cut right afterwards: what was done is there to stay. */
+	if (disk && WIFEXITED(status))
+		disk_cut(disk);
+	if (disk)
+		disk_restart(disk);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return false;
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child failed at point %d: status %x", at, status);
@@ -240,7 +323,8 @@ static int check_whole(struct crash *c, int at)
 static void check_store_is_clean(struct crash *c)
 {
 	g_autofree char *path = g_build_filename(c->store, "commit", NULL);
-	GDir *dir = g_dir_open(path, 0, NULL);
+	/* To drop an empty commit is not worth a sync: after a power cut it may be there once more. */
+	GDir *dir = disk ? NULL : g_dir_open(path, 0, NULL);
 	const char *name;
 
 	while (dir && (name = g_dir_read_name(dir))) {
@@ -266,7 +350,8 @@ static int every_point(bool tmpfs, void (*before)(struct crash *), void (*fn)(st
 		if (before)
 			run_killed(&c, 0, before);
 		through = run_killed(&c, at, fn);
-		check_between(&c, at, tmpfs);
+		if (!disk)
+			check_between(&c, at, tmpfs);
 		run_killed(&c, 0, do_recover);
 		(check_whole(&c, at) ? ends++ : starts++);
 		check_store_is_clean(&c);
@@ -292,7 +377,8 @@ static void every_recovery(bool tmpfs, void (*before)(struct crash *), void (*fn
 			run_killed(&c, 0, before);
 		run_killed(&c, at, fn);
 		while (!run_killed(&c, point, do_recover)) {
-			check_between(&c, at, tmpfs);
+			if (!disk)
+				check_between(&c, at, tmpfs);
 			point++;
 			kills++;
 		}
@@ -356,6 +442,25 @@ static void all(bool tmpfs, const char *where)
 	every_recovery(tmpfs, do_commit, do_undo, n, 19, back);
 }
 
+static void power(const char *type)
+{
+	g_autofree char *commit = g_strdup_printf("commit, power cut on %s", type);
+	g_autofree char *undo = g_strdup_printf("undo, power cut on %s", type);
+	struct disk d = { 0 };
+
+	if (disk_init(&d, type)) {
+		disk = &d;
+		setenv("TMPDIR", d.point, 1);
+		every_point(false, NULL, do_commit, commit);
+		every_recovery(false, NULL, do_commit, 90, 31, commit);
+		every_point(false, do_commit, do_undo, undo);
+		disk = NULL;
+	} else {
+		printf("skipped: power cuts on %s (needs mkfs.%s and a loop device)\n", type, type);
+	}
+	disk_clear(&d);
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -366,7 +471,13 @@ int main(void)
 	every_backing_out();
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		printf("skipped: the workspace on a file system of its own (needs to be root)\n");
-	else
+	else {
+		const char *tmp = g_get_tmp_dir();
+
 		all(true, " to another file system");
+		power("ext4");
+		setenv("TMPDIR", tmp, 1);
+		power("xfs");
+	}
 	return 0;
 }

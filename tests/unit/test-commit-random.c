@@ -622,7 +622,7 @@ static void kill_one(struct trial *t, step_fn fn, int at, int recovery_points)
 	pin(t);
 	/* It can have a few points less than the last time. */
 	total_kills += run_killed(t, fn, at);
-	while (run_killed(t, recover, 1 + pick(t, recovery_points)))
+	while (pick(t, 2) && run_killed(t, recover, 1 + pick(t, recovery_points)))
 		total_kills++;
 	reading_open(t, &r);
 	recover(t, &r, &result);

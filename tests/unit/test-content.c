@@ -1076,7 +1076,7 @@ static void test_drop_and_purge(void **state)
 	assert_int_equal(count_objects(e), 1);
 	/* Not gone before the commit, nor when it is aborted. */
 	begin(e);
-	assert_int_equal(content_drop(e->store, id), 0);
+	assert_int_equal(content_drop(e->store, id), 1);
 	store_abort(e->store);
 	assert_int_equal(content_purge(e->store, id), 0);
 	assert_int_equal(content_purge_all(e->store), 0);
@@ -1084,7 +1084,7 @@ static void test_drop_and_purge(void **state)
 	assert_int_equal(content_read(a, big, 100000, 0), 100000);
 	content_close(a);
 	begin(e);
-	assert_int_equal(content_drop(e->store, id), 0);
+	assert_int_equal(content_drop(e->store, id), 1);
 	commit(e);
 	assert_int_equal(count_objects(e), 1);
 	/* The id is used again while the old file is still there. */
@@ -1102,6 +1102,12 @@ static void test_drop_and_purge(void **state)
 	commit(e);
 	content_close(b);
 	assert_int_equal(content_open(e->store, e->lower, id, &b), 0);
+	content_close(b);
+	/* One in the index leaves no file. */
+	b = new_content(e);
+	begin(e);
+	assert_int_equal(content_drop(e->store, content_id(b)), 0);
+	commit(e);
 	content_close(b);
 	assert_int_equal(content_open(e->store, e->lower, 4711, &b), -ENOENT);
 }

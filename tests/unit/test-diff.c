@@ -427,6 +427,15 @@ static void test_left_out(void **state)
 	host_text(l, "sub/.git/free", "x\n");
 	host_text(l, "to-fifo", "x\n");
 	host_text(l, "out", "x\n");
+	host_text(l, "owned", "x\n");
+	host_text(l, "exec", "x\n");
+	host_text(l, "move", "some content\n");
+	view_text(l, "owned", "y\n");
+	view_chown(l, "owned", 4711);
+	view_text(l, "exec", "y\n");
+	view_chmod(l, "exec", 0755);
+	view_rename(l, "move", "moved");
+	view_xattr(l, "moved", "user.a", "1");
 	view_chmod(l, "mode", 0600);
 	view_text(l, "sub/.git/config", "y\n");
 	view_mkdir(l, "nested");
@@ -443,7 +452,11 @@ static void test_left_out(void **state)
 	view_mkdir(l, "empty");
 	view_xattr(l, "mode", "user.a", "1");
 	patch = live_patch(l);
-	assert_non_null(strstr(patch, "# sbxfs: P mode: mode 0644 -> 0600\n"));
+	assert_non_null(strstr(patch, "# sbxfs: P mode: mode 0644 -> 0600, xattrs\n"));
+	/* In front of a part that shows the content, and not where git's own lines say it. */
+	assert_non_null(strstr(patch, "# sbxfs: M owned: owner "));
+	assert_non_null(strstr(patch, "# sbxfs: R moved: xattrs\ndiff --git a/move b/moved\nsimilarity index 100%\n"));
+	assert_null(strstr(patch, "# sbxfs: M exec"));
 	assert_non_null(strstr(patch, "# sbxfs: M sub/.git/config: not in this patch, git refuses the path\n"));
 	assert_non_null(strstr(patch, "# sbxfs: A nested/.GIT/hook: "));
 	assert_non_null(strstr(patch, "# sbxfs: A nested/.gitmodules: "));

@@ -27,8 +27,22 @@ static const struct {
 	{ "A='one\ntwo=2\n'\nB=3\n", "A=<masked>\nB=<masked>\n" },
 	{ "A=\"a\\\"b\"\nB=3\n", "A=<masked>\nB=<masked>\n" },
 	{ "A=\"never closed\nsecret\n", "" },
+	{ "A=\"a\nb\\\"c\nd==\n\"\nB=3\n", "A=<masked>\nB=<masked>\n" },
+	/* And any value after a backslash, or indented deeper than its key. */
+	{ "A=one\\\ntwo==\nB=3\n", "A=<masked>\nB=<masked>\n" },
+	{ "A=\"one\" \\\ntwo==\nB=3\n", "A=<masked>\nB=<masked>\n" },
+	{ "A=one\\", "A=<masked>\n" },
+	{ "[a]\n\tpassword = one\n\t  two=\n\n\thost = h\n", "[a]\n\tpassword =<masked>\n\n\thost = h\n" },
 	/* With sections only the values of credentials go. */
 	{ "[db]\nhost = h\npassword = p\nport: 1\napi_key: k\n", "[db]\nhost = h\npassword =<masked>\nport: 1\napi_key:<masked>\n" },
+	{ "[db]\nserver = ftp://me:secret@h/\nat = ftp://h/\n", "[db]\nserver =<masked>\nat = ftp://h/\n" },
+	{ "[remote \"origin\"] \r\nhost = h\n", "[remote \"origin\"] \r\nhost = h\n" },
+	/* A bracket does not make a section. */
+	{ "[\"secret\"]\n", "" },
+	{ "[{\"password\": \"secret\"}]\n", "" },
+	{ "[prod] password=secret\n", "" },
+	{ "[a, b]\n", "" },
+	{ "[url \"https://me:secret@h/\"]\ninsteadOf = h:\n", "" },
 	/* What is not understood to the last line is not shown at all. */
 	{ "A=1\nplain secret\n", "" },
 	{ "-----BEGIN KEY-----\nabc\n", "" },

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "faults.h"
+#include "snapshot/gc.h"
 #include "viewed.h"
 
 #define HANDLES 4
@@ -36,6 +37,7 @@ struct run {
 	struct viewed *v;
 	char *model;
 	GRand *rand;
+	guint64 dropped;      /* by gc */
 	GPtrArray *snapshots; /* of int64_t: the directory model-N holds each */
 	struct handle handles[HANDLES];
 	unsigned int taken;
@@ -467,6 +469,40 @@ static void run_commit(struct run *r)
 	run_snapshot(r);
 }
 
+static void forget_snapshot(struct run *r)
+{
+	int64_t epoch = *(int64_t *)g_ptr_array_index(r->snapshots, r->snapshots->len - 1);
+	struct store *s = overlay_store(r->v->overlay);
+	g_autoptr(GPtrArray) all = NULL;
+
+	overlay_lock(r->v->overlay);
+	assert_int_equal(store_snapshot_list(s, &all), 0);
+	for (guint i = 0; i < all->len; i++) {
+		const struct snapshot *snapshot = all->pdata[i];
+
+		if (snapshot->epoch == epoch)
+			assert_int_equal(store_snapshot_delete(s, snapshot->name), 0);
+	}
+	overlay_unlock(r->v->overlay);
+	g_ptr_array_set_size(r->snapshots, r->snapshots->len - 1);
+}
+
+/* What is dropped is what a dry run announces, and nothing of it is missed afterwards. */
+static void run_gc(struct run *r)
+{
+	g_autoptr(gc_t) dry = NULL;
+	g_autoptr(gc_t) g = NULL;
+
+	if (r->snapshots->len > 1)
+		forget_snapshot(r);
+	assert_int_equal(overlay_gc(r->v->overlay, false, true, &dry), 0);
+	assert_int_equal(overlay_gc(r->v->overlay, false, false, &g), 0);
+	assert_int_equal(gc_result(g)->versions, gc_result(dry)->versions);
+	assert_int_equal(gc_result(g)->contents, gc_result(dry)->contents);
+	assert_int_equal(gc_result(g)->bytes, gc_result(dry)->bytes);
+	r->dropped += gc_result(g)->versions;
+}
+
 static void run_check(struct run *r)
 {
 	g_autofree char *want = disk_describe(r->model, DESCRIBE_LINKS);
@@ -510,6 +546,8 @@ static void run_step(struct run *r)
 		run_rollback_paths(r);
 	else if (what < 7)
 		run_commit(r);
+	else if (what < 8)
+		run_gc(r);
 	else if (what < 11)
 		kernel_forget_all(r->v);
 	else if (what < 12) {
@@ -536,6 +574,8 @@ static void test_model(void **state)
 	const char *seed = g_getenv("SBXFS_TEST_SEED"), *rounds = g_getenv("SBXFS_TEST_ROUNDS");
 	guint32 first = seed ? strtoul(seed, NULL, 10) : 1, count = rounds ? strtoul(rounds, NULL, 10) : 6;
 
+	guint64 dropped = 0;
+
 	(void)state;
 	for (guint32 n = first; n < first + count; n++) {
 		struct run r = { .v = viewed_new(NULL),
@@ -554,6 +594,7 @@ static void test_model(void **state)
 			if (i % 5 == 4)
 				run_check(&r);
 		}
+		dropped += r.dropped;
 		handles_close(&r, false);
 		kernel_forget_all(r.v);
 		g_ptr_array_unref(r.snapshots);
@@ -561,6 +602,7 @@ static void test_model(void **state)
 		viewed_free(r.v);
 		g_free(r.model);
 	}
+	assert_true(dropped > 0);
 }
 
 int main(void)

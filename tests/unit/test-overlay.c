@@ -84,6 +84,7 @@ static void test_whiteouts(void **state)
 	assert_int_equal(view_text(v, "own", "own"), 0);
 	assert_int_equal(view_unlink(v, "own"), 0);
 	kernel_forget_all(v);
+	viewed_reopen(v);
 	assert_int_equal(view_rows(v, "name"), 1);
 	assert_int_equal(view_rows(v, "content"), 0);
 	check_changes(v, "D f\n");
@@ -313,7 +314,6 @@ static void test_unlinked_but_open(void **state)
 	assert_int_equal(e.attr.nlink, 0);
 	kernel_forget_all(v);
 	assert_int_equal(overlay_getattr(v->overlay, own, false, &e), -ESTALE);
-	assert_int_equal(view_rows(v, "content"), 0);
 	{
 		struct overlay_counters c;
 
@@ -321,6 +321,33 @@ static void test_unlinked_but_open(void **state)
 		nodes = c.nodes;
 	}
 	assert_int_equal(nodes, 1);
+	viewed_reopen(v);
+	assert_int_equal(view_rows(v, "content"), 0);
+}
+
+/* Their rows wait for each other, but not for ever, and not for the next epoch. */
+static void test_orphans_wait_for_each_other(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t epoch;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		g_autofree char *name = g_strdup_printf("f%d", i);
+
+		assert_int_equal(view_text(v, name, "text"), 0);
+		assert_int_equal(view_unlink(v, name), 0);
+	}
+	kernel_forget_all(v);
+	assert_in_range(view_rows(v, "content"), 1, 63);
+	assert_int_equal(overlay_snapshot(v->overlay, "s", &epoch), 0);
+	assert_int_equal(view_rows(v, "content"), 0);
+	assert_int_equal(view_text(v, "f", "text"), 0);
+	assert_int_equal(view_unlink(v, "f"), 0);
+	kernel_forget_all(v);
+	assert_int_equal(view_rows(v, "content"), 1);
+	assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+	assert_int_equal(view_rows(v, "content"), 0);
 }
 
 static void test_forgotten_nodes_are_freed(void **state)
@@ -1106,6 +1133,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_are_stable),
 		cmocka_unit_test(test_cookies_are_stable),
 		cmocka_unit_test(test_unlinked_but_open),
+		cmocka_unit_test(test_orphans_wait_for_each_other),
 		cmocka_unit_test(test_forgotten_nodes_are_freed),
 		cmocka_unit_test(test_rename_flags),
 		cmocka_unit_test(test_names_and_paths_to_the_limit),

@@ -299,15 +299,15 @@ static void test_no_rule_is_read(void **state)
 
 static void test_all_actions(void **state)
 {
-	struct policy *p = load_rules("write = w\nscratch = s\nread = r\nask = a\nmask = m\ndeny = d\nhide = h");
+	struct policy *p = load_rules("write = w\nscratch = s\nask-change = c\nread = r\nask = a\nmask = m\ndeny = d\nhide = h");
 	static const struct path_case cases[] = {
-		{ "w", ACTION_WRITE }, { "s", ACTION_SCRATCH }, { "r", ACTION_READ }, { "a", ACTION_ASK }, { "x/m", ACTION_MASK },
+		{ "w", ACTION_WRITE }, { "s", ACTION_SCRATCH }, { "c", ACTION_ASK_CHANGE }, { "r", ACTION_READ }, { "a", ACTION_ASK }, { "x/m", ACTION_MASK },
 		{ "x/y/d", ACTION_DENY }, { "h/below", ACTION_HIDE }, { NULL, 0 },
 	};
 
 	(void)state;
 	check_actions(p, cases);
-	assert_true(ACTION_WRITE < ACTION_SCRATCH && ACTION_SCRATCH < ACTION_READ && ACTION_READ < ACTION_ASK && ACTION_ASK < ACTION_MASK &&
+	assert_true(ACTION_WRITE < ACTION_SCRATCH && ACTION_SCRATCH < ACTION_ASK_CHANGE && ACTION_ASK_CHANGE < ACTION_READ && ACTION_READ < ACTION_ASK && ACTION_ASK < ACTION_MASK &&
 		    ACTION_MASK < ACTION_DENY && ACTION_DENY < ACTION_HIDE);
 	policy_free(p);
 }
@@ -416,6 +416,38 @@ static void test_may_open_below(void **state)
 			fail_msg("\"%s\" with: %s", cases[i].dir, cases[i].rules);
 		if (policy_names_open_below(p, policy_match_path(p, cases[i].dir, true), cases[i].dir) != cases[i].named)
 			fail_msg("named: \"%s\" with: %s", cases[i].dir, cases[i].rules);
+		policy_free(p);
+	}
+}
+
+static void test_names_closed_below(void **state)
+{
+	static const struct {
+		const char *rules;
+		const char *path;
+		bool want;
+	} cases[] = {
+		{ "write = **\nread = /d/a/b", "d", true },
+		{ "write = **\nread = /d/a/b", "d/a", true },
+		{ "write = **\nread = /d/a/b", "d/a/b", false }, /* that is its own verdict */
+		{ "write = **\nread = /d/a/b", "e", false },
+		{ "write = **\ndeny = /d/**", "d", true },
+		{ "write = **\nhide = d/", "d", false },
+		{ "write = **\nscratch = /d/x", "d", false }, /* closes nothing */
+		{ "read = /d/x\nwrite = **", "d", false },   /* does not hold */
+		{ "write = **\ndeny = **/d/x", "d", false },  /* names no place */
+		{ "write = **\ndeny = re:^d/x", "d", false },
+		{ "write = **\nread = d\ndeny = /d/x", "d", true },
+		{ "write = **\ndeny = d\nread = /d/x", "d", false },
+		{ "", "d", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct policy *p = load_rules(cases[i].rules);
+
+		if (policy_names_closed_below(p, policy_match_path(p, cases[i].path, false), cases[i].path) != cases[i].want)
+			fail_msg("\"%s\" with: %s", cases[i].path, cases[i].rules);
 		policy_free(p);
 	}
 }
@@ -795,6 +827,80 @@ static void test_layers_can_only_close(void **state)
 	policy_free(p);
 }
 
+/* A yes takes away what asks, and nothing else. */
+static void test_what_a_yes_opens(void **state)
+{
+	const char *dir = *state;
+	struct policy *p;
+
+	put(dir, "shipped/u.ini", "[profile u]\n[files u]\nask-change = **\nask = s, m, w, d\nscratch = t\n");
+	put(dir, "managed/m.ini", "[profile org]\n[files org]\nread = s\nask = r\nmask = m\n");
+	put(dir, "work/.sbxfs.ini", "[profile w]\n[files w]\nask = t\nhide = d\n");
+	p = must_load_dir(dir, "u");
+	for (size_t i = 0; i < 7; i++) {
+		static const struct {
+			const char *path;
+			enum action action, granted;
+		} cases[] = {
+			{ "x", ACTION_ASK_CHANGE, ACTION_WRITE }, { "s", ACTION_ASK, ACTION_READ },     { "r", ACTION_ASK, ACTION_WRITE },
+			{ "m", ACTION_MASK, ACTION_MASK },        { "w", ACTION_ASK, ACTION_WRITE },    { "t", ACTION_ASK, ACTION_SCRATCH },
+			{ "d", ACTION_HIDE, ACTION_HIDE },
+		};
+		struct policy_match m = policy_match_path(p, cases[i].path, false);
+
+		assert_int_equal(policy_action(p, m), cases[i].action);
+		assert_int_equal(policy_action_granted(p, m), cases[i].granted);
+	}
+	policy_free(p);
+}
+
+static void test_ask_settings(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} bad[] = {
+		{ "[ask u]\ntimeout = 0\n", "timeout" },        { "[ask u]\ntimeout = 5 m\n", "timeout" },
+		{ "[ask u]\ntimeout = 1w\n", "timeout" },       { "[ask u]\ntimeout = 367d\n", "timeout" },
+		{ "[ask u]\non_ask = say 'it\n", "on_ask" },    { "[ask u]\nwhen = now\n", "unknown key" },
+		{ "[limits u]\ndeletions = 0\n", "deletions" }, { "[limits u]\ndeletions_per_minute = 3/m\n", "deletions_per_minute" },
+	};
+	const char *dir = *state;
+	struct policy *p;
+
+	put(dir, "managed/m.ini", "[profile org]\n[ask org]\ntimeout = 90s\n[limits org]\ndeletions = 5\n");
+	put(dir, "shipped/u.ini", "[profile u]\n[ask u]\ntimeout = 5m\non_ask = say 'a, b' --now\n[limits u]\ndeletions = 7\n");
+	p = must_load_dir(dir, "u");
+	assert_string_equal(policy_layer_setting(p, POLICY_MANAGED, "ask", "timeout")->value, "90s");
+	assert_string_equal(policy_setting(p, "ask", "on_ask")->value, "say 'a, b' --now");
+	assert_null(policy_layer_setting(p, POLICY_WORKSPACE, "limits", "deletions"));
+	{
+		g_autofree char *text = policy_to_ini(p);
+		g_autoptr(GError) error = NULL;
+		struct policy *again = policy_load_text(text, "merged", &error);
+
+		assert_null(error);
+		assert_string_equal(policy_setting(again, "ask", "timeout")->value, "5m");
+		policy_free(again);
+	}
+	policy_free(p);
+	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autofree char *text = g_strconcat("[profile u]\n", bad[i].text, NULL);
+
+		put(dir, "shipped/u.ini", text);
+		must_not_load_dir(dir, "u", POLICY_ERROR_INVALID, bad[i].message);
+	}
+	/* The workspace may lower a limit, and has no say in who answers. */
+	put(dir, "shipped/u.ini", "[profile u]\n[files u]\nwrite = **\n");
+	put(dir, "work/.sbxfs.ini", "[profile w]\n[limits w]\ndeletions = 1\n");
+	p = must_load_dir(dir, "u");
+	assert_string_equal(policy_layer_setting(p, POLICY_WORKSPACE, "limits", "deletions")->value, "1");
+	policy_free(p);
+	put(dir, "work/.sbxfs.ini", "[profile w]\n[ask w]\non_ask = sh -c 'echo allow always'\n");
+	must_not_load_dir(dir, "u", POLICY_ERROR_INVALID, ".sbxfs.ini:3: [ask]");
+	put(dir, "work/.sbxfs.ini", "[profile v]\n[ask v]\ntimeout = 1\n[profile w]\nextends = v\n");
+	must_not_load_dir(dir, "u", POLICY_ERROR_INVALID, ".sbxfs.ini:3: [ask]");
+}
+
 static void test_second_layer_keeps_closed(void **state)
 {
 	struct policy *p;
@@ -1036,7 +1142,7 @@ static void test_shipped_profiles(void **state)
 		{ "workspace-edit-no-net", ACTION_WRITE, "deny" },
 		{ "workspace-edit-net-allowlist", ACTION_WRITE, "deny" },
 		{ "read-only", ACTION_READ, "deny" },
-		{ "privileged-manual", ACTION_ASK, "ask" },
+		{ "privileged-manual", ACTION_ASK_CHANGE, "ask" },
 		{ NULL, ACTION_WRITE, "deny" }, /* the default */
 	};
 
@@ -1097,6 +1203,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_nocase_is_per_profile),
 		cmocka_unit_test(test_child_follows_from_parent),
 		cmocka_unit_test(test_may_open_below),
+		cmocka_unit_test(test_names_closed_below),
 		cmocka_unit_test(test_giving_up_fails_closed),
 		cmocka_unit_test(test_index_against_slow_search),
 		cmocka_unit_test(test_ten_thousand_rules),
@@ -1113,6 +1220,8 @@ int main(int argc, char **argv)
 		test_in_dir(test_circle_over_files),
 		cmocka_unit_test(test_init_reads_the_environment),
 		test_in_dir(test_layers_can_only_close),
+		test_in_dir(test_what_a_yes_opens),
+		test_in_dir(test_ask_settings),
 		test_in_dir(test_second_layer_keeps_closed),
 		test_in_dir(test_bad_layers),
 		cmocka_unit_test(test_settings),

@@ -301,18 +301,40 @@ static void test_new_numbers(void **state)
 	assert_int_equal(store_new_ino(l->store), first + 1);
 }
 
+static bool has_content(struct layered *l, int64_t id)
+{
+	struct db_query *q = db_query(store_db(l->store), "SELECT 1 FROM content WHERE id = ?");
+	int r;
+
+	db_bind_int(q, 0, id);
+	r = db_step(q);
+	assert_true(r >= 0);
+	if (r > 0)
+		db_done(q);
+	return r > 0;
+}
+
 /* Unlinked nodes that only descriptors held end with the process. */
 static void test_orphans_go(void **state)
 {
 	g_autoptr(layered_t) l = layered_new();
-	struct node_row n = { .ino = 20, .attr = { .mode = S_IFREG } };
+	struct node_row n = { .ino = 20, .attr = { .mode = S_IFREG }, .content = 30 };
 
 	(void)state;
+	assert_int_equal(db_exec(store_db(l->store), "INSERT INTO content (id, epoch, kind, size, data) VALUES (30, 1, 0, 1, 'x'), (31, 0, 0, 1, 'x'), (32, 1, 0, 1, 'x')"), 0);
+	assert_int_equal(store_node_put(l->store, &n), 0);
+	n.ino = 22;
+	n.content = 31;
 	assert_int_equal(store_node_put(l->store, &n), 0);
 	put_node(l, 21, S_IFREG);
 	reopen(l);
 	assert_int_equal(mode_at(l, EPOCH_LIVE, 20), 0);
+	assert_int_equal(mode_at(l, EPOCH_LIVE, 22), 0);
 	assert_int_equal(mode_at(l, EPOCH_LIVE, 21), S_IFREG);
+	/* A content of an older epoch may be a snapshot's. */
+	assert_false(has_content(l, 30));
+	assert_true(has_content(l, 31));
+	assert_true(has_content(l, 32));
 }
 
 /* Opening */

@@ -132,7 +132,7 @@ static void workspaces(void)
 	refuse(&(struct mount_request){ .workspace = "." }, EXIT_USAGE, "XDG_STATE_HOME");
 	nothing_was_made();
 	make_dir("state/sbxfs/inner");
-	refuse(&(struct mount_request){ .workspace = "state/sbxfs/inner" }, EXIT_USAGE, "among the stores");
+	refuse(&(struct mount_request){ .workspace = "state/sbxfs/inner" }, EXIT_USAGE, "beside the store");
 }
 
 static void mountpoints(void)

@@ -72,6 +72,22 @@ static void test_patch_colors(void)
 			  "\033[32m+b\033[m\n\\ No newline at end of file\n\033[1mdiff --git a/g b/g\033[m\n");
 }
 
+static void test_plain(void)
+{
+	static const char *const words[][2] = {
+		{ "", "" },
+		{ "as it is, \303\251 \303\233", "as it is, \303\251 \303\233" },
+		{ "a\033[2K\r\nb\t\177", "a\\033[2K\\015\\012b\\011\\177" },
+		{ "\302\233m \302\240 \302", "\\302\\233m \302\240 \302" },
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(words); i++) {
+		g_autofree char *plain = text_plain(words[i][0]);
+
+		g_assert_cmpstr(plain, ==, words[i][1]);
+	}
+}
+
 static void test_exit_codes(void)
 {
 	const struct {
@@ -144,6 +160,7 @@ int main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/tools/output/json", test_json);
 	g_test_add_func("/tools/output/patch_colors", test_patch_colors);
+	g_test_add_func("/tools/output/plain", test_plain);
 	g_test_add_func("/tools/exit/codes", test_exit_codes);
 	g_test_add_func("/tools/exit/errno", test_errno);
 	g_test_add_func("/tools/exit/json_error", test_json_error);

@@ -12,12 +12,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/exit.h"
 #include "tools/output.h"
 #include "tools/run/cgroup.h"
+#include "tools/run/net.h"
 #include "tools/run/platform.h"
 #include "tools/run/streams.h"
 #include "tools/run/syscalls.h"
@@ -27,6 +29,7 @@
 #define TICK_HURRY_MS 2
 #define PATIENCE_MS 5000 /* between SIGTERM and SIGKILL */
 #define STATUS_SIZE 512
+#define RESOLVER "/etc/resolv.conf"
 
 /* Kept from us by the terminal's keys, or to be handed on; the program gets back what they were for us. */
 static const int left_alone[] = { SIGINT, SIGQUIT, SIGTERM };
@@ -36,6 +39,7 @@ struct run {
 	struct streams *streams;
 	char *bwrap;   /* the program */
 	int filter;    /* of system calls */
+	int nothing;   /* /dev/null, to be read by bwrap */
 	int status[2]; /* bwrap tells of itself; read, write */
 	int gate[2];   /* bwrap waits until the limits are set */
 	int signals;
@@ -51,6 +55,7 @@ struct run {
 	bool counted;		  /* the kernel refuses processes above the limit */
 	bool warned;
 	int reason;	  /* the enum limit that ended it; -1 */
+	GError *failure;  /* why the program was not started after all */
 	pid_t foreground; /* the terminal's process group before; -1 = no terminal of ours */
 };
 
@@ -86,6 +91,19 @@ static void add_reset(GPtrArray *argv, const struct run *r)
 	g_string_free(signals, TRUE);
 }
 
+/* Names are resolved by the proxy, if at all. A link leads out of what can be seen; unreadable would be an error to some. */
+static void add_resolver(GPtrArray *argv, const struct run *r)
+{
+	struct stat st;
+
+	if (lstat(RESOLVER, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	g_ptr_array_add(argv, g_strdup("--perms"));
+	g_ptr_array_add(argv, g_strdup("0444"));
+	add_number(argv, "--ro-bind-data", r->nothing);
+	g_ptr_array_add(argv, g_strdup(RESOLVER));
+}
+
 static GPtrArray *arguments(const struct run *r)
 {
 	static const char *const fixed[] = {
@@ -103,6 +121,7 @@ static GPtrArray *arguments(const struct run *r)
 	add_number(argv, "--seccomp", r->filter);
 	add_number(argv, "--json-status-fd", r->status[1]);
 	add_number(argv, "--block-fd", r->gate[0]);
+	add_resolver(argv, r);
 	g_ptr_array_add(argv, g_strdup("--"));
 	add_reset(argv, r);
 	for (char *const *word = r->confined->command; *word; word++)
@@ -114,7 +133,7 @@ static GPtrArray *arguments(const struct run *r)
 /* In the child, before exec. Nothing of what the caller has open is inherited. */
 static void become(const struct run *r, char **argv)
 {
-	int keep[] = { r->filter, r->status[1], r->gate[0] };
+	int keep[] = { r->filter, r->nothing, r->status[1], r->gate[0] };
 
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
@@ -200,6 +219,10 @@ static void open_gate(struct run *r)
 {
 	limit_resource(r, LIMIT_FILES, RLIMIT_NOFILE);
 	limit_resource(r, LIMIT_PROCESSES, RLIMIT_NPROC);
+	if (r->confined->net && !net_open(r->confined->net, r->first, &r->failure)) {
+		end_all(r);
+		return;
+	}
 	r->counted = geteuid() != 0 || (r->cgroup && cgroup_add(r->cgroup, r->first));
 	if (write(r->gate[1], "g", 1) < 0)
 		g_debug("bwrap does not wait");
@@ -397,6 +420,10 @@ static bool finish(const struct run *r, int *ret_status, GError **error)
 {
 	int code = told(r, "\"exit-code\"");
 
+	if (r->failure) {
+		g_propagate_error(error, r->failure);
+		return false;
+	}
 	if (r->reason >= 0)
 		*ret_status = r->reason == LIMIT_TIME ? CONFINED_TIMEOUT : CONFINED_KILLED;
 	else if (code >= 0)
@@ -417,6 +444,7 @@ static bool open_all(struct run *r, GError **error)
 	r->filter = r->streams ? syscalls_filter(error) : -1;
 	if (r->filter < 0)
 		return false;
+	r->nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	/* Beside the program's there is bwrap's own process inside. */
 	if (r->confined->limits.value[LIMIT_PROCESSES])
 		r->cgroup = cgroup_new(r->confined->limits.value[LIMIT_PROCESSES] + 1);
@@ -428,7 +456,7 @@ static bool open_all(struct run *r, GError **error)
 
 static void close_all(struct run *r)
 {
-	int fds[] = { r->filter, r->status[0], r->status[1], r->gate[0], r->gate[1] };
+	int fds[] = { r->filter, r->nothing, r->status[0], r->status[1], r->gate[0], r->gate[1] };
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(fds); i++)
 		if (fds[i] >= 0)
@@ -441,7 +469,7 @@ static void close_all(struct run *r)
 
 bool confined_run(const struct confined *c, int *ret_status, GError **error)
 {
-	struct run r = { .confined = c, .filter = -1, .status = { -1, -1 }, .gate = { -1, -1 }, .reason = -1 };
+	struct run r = { .confined = c, .filter = -1, .nothing = -1, .status = { -1, -1 }, .gate = { -1, -1 }, .reason = -1 };
 	bool ok = open_all(&r, error);
 
 	if (ok) {

@@ -22,12 +22,15 @@
 
 #include "tools/run/limit.h"
 
+struct net;
+
 struct confined {
 	char **places;	      /* arguments of bwrap: what can be seen */
 	char **environment;   /* all of it */
 	char *const *command; /* with its arguments */
 	const char *hostname;
 	struct limits limits;
+	struct net *net; /* NULL = nothing but loopback */
 };
 
 #define CONFINED_TIMEOUT 124

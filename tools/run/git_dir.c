@@ -58,6 +58,50 @@ static char *common_dir(const char *git_dir)
 	return line ? resolve_from(git_dir, line) : g_strdup(git_dir);
 }
 
+/* The value of "@key = ..." in the configuration of @dir, as git itself writes it there. Caller frees. */
+static char *config_value(const char *dir, const char *key)
+{
+	g_autofree char *path = g_build_filename(dir, "config", NULL), *start = g_strconcat(key, " = ", NULL);
+	g_autofree char *text = NULL;
+	g_auto(GStrv) lines = NULL;
+
+	if (!g_file_get_contents(path, &text, NULL, NULL))
+		return NULL;
+	lines = g_strsplit(text, "\n", -1);
+	for (char **line = lines; *line; line++)
+		if (g_str_has_prefix(g_strstrip(*line), start))
+			return g_strdup(*line + strlen(start));
+	return NULL;
+}
+
+static bool leads_to(const char *base, const char *path, const char *wanted)
+{
+	g_autofree char *real = path ? resolve_from(base, path) : NULL;
+
+	return real && g_str_equal(real, wanted);
+}
+
+/*
+ * A .git file may have come with a commit of a program's, so what it names has to name @workspace as well: a work
+ * tree's directory its .git file, a submodule's repository its top. One that has a work tree of its own, or is bare,
+ * is not this workspace's. A repository that was put elsewhere (git init --separate-git-dir) knows of nothing.
+ */
+static bool belongs_to(const char *dir, const char *common, const char *workspace)
+{
+	g_autofree char *name = g_path_get_basename(common), *git_file = g_build_filename(workspace, ".git", NULL);
+	g_autofree char *top = config_value(common, "worktree"), *bare = config_value(common, "bare"), *back = NULL;
+	int fd;
+
+	if (!g_str_equal(dir, common)) {
+		fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		back = fd >= 0 ? read_line(fd, "gitdir") : NULL;
+		if (fd >= 0)
+			close(fd);
+		return leads_to(dir, back, git_file);
+	}
+	return top ? leads_to(common, top, workspace) : !g_str_equal(name, ".git") && g_strcmp0(bare, "false") == 0;
+}
+
 char *git_dir_outside(int workspace_fd, const char *workspace)
 {
 	g_autofree char *line = read_line(workspace_fd, ".git");
@@ -69,7 +113,7 @@ char *git_dir_outside(int workspace_fd, const char *workspace)
 	dir = resolve_from(workspace, line + strlen("gitdir: "));
 	common = dir ? common_dir(dir) : NULL;
 	/* The directory of a work tree lies in the one that is shared; anything else was not made by git. */
-	if (!common || !paths_below(dir, common) || !is_repository(common))
+	if (!common || !paths_below(dir, common) || !is_repository(common) || !belongs_to(dir, common, workspace))
 		return NULL;
 	if (paths_below(common, workspace) || paths_below(workspace, common))
 		return NULL;

@@ -12,7 +12,7 @@
 
 /*
  * git_dir_outside() - the directory that git needs outside of the workspace: absolute, without symlinks, caller frees.
- * NULL when .git is a directory, points into the workspace, or points to something that is no repository: what only
- * says that it is one shall not bring a directory into sight.
+ * NULL when .git is a directory, points into the workspace, or points to something that is no repository or not this
+ * workspace's: what only says that it is one shall not bring a directory into sight.
  */
 char *git_dir_outside(int workspace_fd, const char *workspace);

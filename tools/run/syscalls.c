@@ -189,6 +189,39 @@ static int fill(scmp_filter_ctx ctx)
 	return r == 0 ? refuse_typing(ctx) : r;
 }
 
+/* Beside that: no other program, no process of its own or that of others, and no socket of a local service. */
+static int fill_proxy(scmp_filter_ctx ctx)
+{
+	static const char *const more[] = {
+		"execve",	    "execveat",		"fork",	       "vfork",	      "ptrace",	     "process_vm_readv",
+		"process_vm_writev", "pidfd_open",	"pidfd_getfd", "kill",	      "tkill",	     "pidfd_send_signal",
+		"memfd_create",	    "landlock_add_rule", "setpgid",
+	};
+	const struct scmp_arg_cmp is_unix = SCMP_A0(SCMP_CMP_EQ, AF_UNIX);
+#if defined(__s390x__) || defined(__s390__) || defined(__CRIS__)
+	const struct scmp_arg_cmp no_thread = SCMP_A1(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
+#else
+	const struct scmp_arg_cmp no_thread = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
+#endif
+	int r = fill(ctx);
+
+	if (r == 0)
+		r = refuse_names(ctx, more, G_N_ELEMENTS(more), EPERM);
+	if (r == 0)
+		r = refuse(ctx, "clone", EPERM, &no_thread, 1);
+	return r == 0 ? refuse(ctx, "socket", EPERM, &is_unix, 1) : r;
+}
+
+bool syscalls_enter_proxy(void)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	bool ok = ctx && fill_proxy(ctx) == 0 && seccomp_load(ctx) == 0;
+
+	if (ctx)
+		seccomp_release(ctx);
+	return ok;
+}
+
 int syscalls_filter(GError **error)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);

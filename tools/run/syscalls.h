@@ -11,6 +11,12 @@
  */
 
 #include <glib.h>
+#include <stdbool.h>
 
 /* syscalls_filter() - as a file from which bwrap reads it; the caller closes it. -1 with an error. */
 int syscalls_filter(GError **error);
+/*
+ * syscalls_enter_proxy() - from here on this process, which has one thread, is refused all that, and to start programs or
+ * processes, to touch other processes and to use unix sockets by name. False: it is not.
+ */
+bool syscalls_enter_proxy(void);

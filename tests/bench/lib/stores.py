@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Workloads of what only a sandbox has to do: mounts, snapshots, rollback, diff, commit, rules; and of the daemon's memory."""
+import base64
 import os
 import random
 import time
 
-from .data import digest, text
+from .data import WORDS, digest, text
 from .files import find
 from .proc import command
 from .workload import add
@@ -118,6 +119,43 @@ def name_status(v):
     return v.run('diff', '--name-status', v.name).count(b'\n')
 
 
+def html(v):
+    return v.run('diff', '--html', '-', v.name).count(b'<details open class=file')
+
+
+GATE_FILES, GATE_BYTES = 2000, 100_000_000
+
+
+def added_code(rand, size):
+    """Lines that a search for secrets has to look at: assignments, hashes, addresses, base64."""
+    shapes = ('    {w} = compute({w}, 0x{h:.8}, "{w} {w}");\n', '  "{w}": "sha512-{b}==",\n', '# {w} {w}: see https://example.org/{w}/{h:.12}\n',
+              'const {w}_token = {w}.get("{w}_key");\n', '{h}  {w}/{w}.tar.gz\n', '\treturn {w}({w}->{w}, {w});\n')
+    parts, length = [], 0
+    while length < size:
+        h = f'{rand.getrandbits(256):064x}'
+        b = base64.b64encode(rand.randbytes(48)).decode()
+        line = shapes[len(parts) % len(shapes)].replace('{w}', WORDS[len(parts) % len(WORDS)]).format(h=h, b=b)
+        parts.append(line)
+        length += len(line)
+    return ''.join(parts)[:size].encode()
+
+
+def prepare_gate(v):
+    """100 MB in new files; a key in each hundredth of them."""
+    rand = random.Random(17)
+    blocks = [added_code(rand, GATE_BYTES // GATE_FILES) for _ in range(50)]
+    for i in range(GATE_FILES):
+        parent = os.path.join(v.dir, 'added', f'{i // 100}')
+        os.makedirs(parent, exist_ok=True)
+        key = b'\nkey = "gh' + b'p_' + f'{rand.getrandbits(256):064x}'[:36].encode() + b'"\n' if i % 100 == 50 else b''
+        with open(os.path.join(parent, f'{i}.c'), 'wb') as file:
+            file.write(f'file {i}\n'.encode() + blocks[i % 50] + key)
+
+
+def gate(v):
+    return v.run('gate', '--checks', 'all', v.name, ok=(1,)).count(b'secrets/github-token')
+
+
 def commit(v):
     v.run('commit', '-y', '--reviewed', v.name, timeout=300)
 
@@ -131,6 +169,8 @@ add('rollback-10', 'rollback of 10 changes, in the daemon', rollback_10, data='w
 add('rollback-10000', 'rollback of 10,000 changes', rollback, data='wide', setup=prepare_rollback, check=state_is_back, systems=OURS, most=3)
 add('diff-10000', 'diff of 10,000 changes', diff, data='wide', setup=change, systems=OURS, passes=3, most=3)
 add('names-10000', 'name-status of 10,000 changes', name_status, data='wide', setup=change, systems=OURS, passes=3, most=3)
+add('html-10000', 'web page of 10,000 changes', html, data='wide', setup=change, systems=OURS, passes=3, most=3)
+add('gate-100m', 'gate over 100 MB of new files', gate, data='few', setup=prepare_gate, systems=OURS, passes=3, most=3, long=True)
 add('commit-10000', 'commit of 10,000 changes', commit, data='wide', setup=change, check=check_commit, systems=OURS, most=3, own=True)
 
 

@@ -49,6 +49,7 @@ TARGETS = [
     Target('rollback of 10,000', ['rollback-10000'], 0.3),
     Target('diff of 10,000', ['diff-10000'], 1.0),
     Target('name-status of 10,000', ['names-10000'], 0.2),
+    Target('gate over 100 MB', ['gate-100m'], 10.0),
     Target('commit of 10,000', ['commit-10000'], 10.0),
     Target('1,000 rules, warm walk', ['rules-1000-warm'], 1.2, against='rules-0-warm'),
     Target('memory after 200,000 files', ['memory'], 150 * 1024, what='daemon_kib', unit='KiB'),

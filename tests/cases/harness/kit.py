@@ -12,6 +12,7 @@ import os
 import stat
 import struct
 import subprocess
+import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -87,6 +88,15 @@ def same_lists(got, want, what):
 
 
 # Files
+
+
+def wait_until(condition, what):
+    """For what another process does by and by."""
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise Failed(f'{what}: not in 20 s')
 
 
 def read(path, size=-1):

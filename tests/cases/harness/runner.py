@@ -41,7 +41,10 @@ def load(files):
     """(suite, function) of every test_* in the order of the files."""
     found = []
     for path in files:
-        suite = os.path.basename(path).removesuffix('.py')
+        directory, name = os.path.split(os.path.abspath(path))
+        if directory not in sys.path:
+            sys.path.append(directory)  # what the files beside it share
+        suite = name.removesuffix('.py')
         spec = importlib.util.spec_from_file_location('cases_' + suite, path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: MIT
+"""The guards of sbxfs, each with what takes it out of the source, and the attacks that then have to succeed. See mutate.
+
+A guard is named by its exact text, so whoever changes it is led here. Where two guards stand behind each other (what an ordinary user
+cannot open by its mode, the read refuses as well), `who` is the caller whom only this one stops.
+"""
+from collections import namedtuple
+
+Guard = namedtuple('Guard', 'what file old new who tests')
+GUARDS = []
+
+
+def guard(what, file, old, new, who, tests):
+    GUARDS.append(Guard(what, file, old, new, who, tests.split()))
+
+
+# What a verdict means
+
+guard('a denial is one', 'fs/guard.c', '	v->action = MAX(guard_effective', '	v->action = policy_action(p, v->view) == ACTION_DENY ? ACTION_READ : MAX(guard_effective', 'user',
+      'view_bytes/clone_and_compare view_bytes/every_program view_bytes/ioctl view_bytes/root_of_a_user_namespace '
+      'view_bytes/what_lies_under_a_view_in_place view_names/proc_names view_names/trailing_dots_and_spaces '
+      'view_names/unnamed_file_linked_at_a_denied_name view_states/rollback_to_denied_contents')
+guard('deny and hide refuse reads', 'fs/guard.c',
+      'return v->action >= ACTION_HIDE ? -ENOENT : v->action >= ACTION_DENY ? -EACCES : 0;', 'return v->action >= ACTION_HIDE ? -ENOENT : 0;', 'root',
+      'view_bytes/seek_data view_names/denied_symlink_shows_no_target view_names/dots_and_slashes view_names/rename_exchange '
+      'view_names/rename_of_a_denied_node view_names/symlink_into_what_is_denied')
+guard('read and mask refuse changes', 'fs/guard.c', 'return r < 0 ? r : v->action >= ACTION_READ ? -EROFS : 0;', 'return r;', 'root',
+      'view_bytes/fallocate view_bytes/modes_owners_and_times view_bytes/truncate view_bytes/write_and_append '
+      'view_names/hard_link_from_a_denied_file view_names/linkat_by_descriptor view_names/rename_exchange '
+      'view_names/rename_of_a_denied_node view_names/rename_over_a_denied_node view_names/unlink_of_a_denied_file')
+guard('a masked file has no attributes', 'fs/guard.c', 'return v->action == ACTION_MASK ? -EACCES : guard_read(v);', 'return guard_read(v);', 'user',
+      'view_bytes/extended_attributes_and_lists')
+guard('a masked file is masked', 'fs/guard.c', '''bool guard_is_masked(const struct verdict *v)
+{
+	return v->action == ACTION_MASK;''', '''bool guard_is_masked(const struct verdict *v)
+{
+	return v->action > ACTION_HIDE;''', 'user',
+      'view_bytes/copy_file_range view_bytes/masked_files view_bytes/mmap view_bytes/sendfile view_bytes/splice')
+guard('no name where a rule forbids it', 'fs/guard.c', '''	int r = guard_change(v);
+
+	return r == -ENOENT ? -EACCES : r;''', '''	(void)v;
+	return 0;''', 'user',
+      'view_names/device_nodes_and_whiteouts view_names/rename_over_a_denied_node')
+guard('no walk through a denied directory', 'fs/guard.c', 'return v->walkable ? 0 : guard_read(v);', 'return v->action >= ACTION_HIDE ? -ENOENT : 0;', 'user',
+      'view_bytes/size_times_and_links view_names/names_in_a_denied_directory')
+guard('hidden is hidden', 'fs/guard.c', 'return v->action >= ACTION_HIDE;', 'return v->action > ACTION_HIDE;', 'user',
+      'view_bytes/hidden_files_leave_no_trace view_bytes/listings_and_positions view_names/create_at_a_hidden_name')
+guard('stat shows nothing of a denied node', 'fs/guard.c', 'if (v->action >= ACTION_DENY) {', 'if (v->action > ACTION_HIDE) {', 'user',
+      'view_bytes/access view_bytes/ordinary_users_are_refused_at_open view_bytes/watching')
+guard('no w bits on what is read-only', 'fs/guard.c', 'attr->mode &= ~0222u;', 'attr->mode &= ~0u;', 'user',
+      'view_bytes/access view_bytes/ordinary_users_are_refused_at_open')
+guard('the verdict of where it came from', 'fs/guard.c',
+      'MAX(guard_effective(policy_action(p, v->view)), guard_effective(policy_action(p, v->lower)))', 'guard_effective(policy_action(p, v->view))', 'user',
+      'view_names/rename_of_a_parent view_states/commit_of_a_directory_that_holds_it')
+guard('the verdict of where it is', 'fs/guard.c',
+      'MAX(guard_effective(policy_action(p, v->view)), guard_effective(policy_action(p, v->lower)))', 'guard_effective(policy_action(p, v->lower))', 'user',
+      'view_names/create_at_a_denied_name')
+guard('a verdict follows a rename', 'fs/overlay_show.c', '''	uint8_t before = n->verdict.action;
+	GHashTableIter iter;
+	gpointer value;
+
+	node_update_verdict(o, n);''', '''	uint8_t before = n->verdict.action;
+	GHashTableIter iter;
+	gpointer value;
+''', 'user',
+      'view_names/rename_exchange_of_parents')
+guard('the kernel forgets after a rename', 'fs/overlay_show.c', '	if (before != n->verdict.action) {', '	if (before > ACTION_HIDE) {', 'user',
+      'view_names/rename_exchange_of_parents')
+
+# Names
+
+guard('a denied directory tells nothing of its names', 'fs/overlay_name.c',
+      'if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))', 'if (dir->verdict.action > ACTION_HIDE)', 'user',
+      'view_bytes/size_times_and_links view_names/names_in_a_denied_directory')
+guard('making: the name', 'fs/overlay_name.c', '''		else
+			r = name_allowed(o, dir, name, m->mode, &v);''', '''		else
+			r = 0;''', 'user',
+      'view_bytes/scratch_is_no_way_around_review view_names/device_nodes_and_whiteouts '
+      'view_states/profile_named_like_a_file_of_the_workspace')
+guard('making, linking, moving: a link above a protected name', 'fs/guard.c', 'return r == 0 && policy_names_closed_below(p, v->view, path) ? -EACCES : r;',
+      '(void)p;\n	(void)path;\n	return r;', 'user',
+      'view_names/symlink_above_a_denied_name')
+guard('making: the directory', 'fs/overlay_name.c', '''		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
+	if (r == 0) {
+		child_verdict''', '''		r = dir_is_removed(dir) ? -ENOENT : 0;
+	if (r == 0) {
+		child_verdict''', 'user',
+      'view_names/open_names_in_a_closed_directory')
+guard('making: a hidden name looks like a forbidden one', 'fs/overlay_name.c', '''		if (c.node)
+			r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
+		else''', '''		if (c.node)
+			r = -EEXIST;
+		else''', 'user',
+      'view_bytes/hidden_files_leave_no_trace view_names/create_at_a_hidden_name')
+guard('linking: the file', 'fs/overlay_name.c', 'r = node_is_dir(n) ? -EPERM : guard_change(&n->verdict);', 'r = node_is_dir(n) ? -EPERM : 0;', 'user',
+      'view_names/rename_exchange_of_parents')
+guard('linking: the file, by a handle', 'fs/overlay_name.c', 'r = node_is_dir(n) ? -EPERM : guard_change(&n->verdict);', 'r = node_is_dir(n) ? -EPERM : 0;', 'root',
+      'view_names/rename_exchange_of_parents')
+guard('linking: the name', 'fs/overlay_name.c', '''		child_verdict(o, dir, name, lower, false, false, &v);
+		r = name_allowed(o, dir, name, n->row.attr.mode, &v);''', '''		child_verdict(o, dir, name, lower, false, false, &v);''', 'user',
+      'view_names/create_at_a_denied_name view_names/hard_link_to_a_denied_name')
+guard('linking: the directory', 'fs/overlay_name.c', '''		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
+	if (r == 0 && c.node)''', '''		r = dir_is_removed(dir) ? -ENOENT : 0;
+	if (r == 0 && c.node)''', 'user',
+      'view_names/open_names_in_a_closed_directory')
+guard('linking: a hidden name looks like a forbidden one', 'fs/overlay_name.c', '''	if (r == 0 && c.node)
+		r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;''', '''	if (r == 0 && c.node)
+		r = -EEXIST;''', 'user',
+      'view_names/create_at_a_hidden_name view_names/hard_link_to_a_denied_name')
+guard('reading a link', 'fs/overlay_name.c', 'r = S_ISLNK(n->row.attr.mode) ? guard_read(&n->verdict) : -EINVAL;', 'r = S_ISLNK(n->row.attr.mode) ? 0 : -EINVAL;', 'user',
+      'view_names/denied_symlink_shows_no_target')
+guard('removing: the directory', 'fs/overlay_name.c', 'r = c.node && !guard_is_hidden(&c.node->verdict) ? guard_change(&dir->verdict) : -ENOENT;',
+      'r = c.node && !guard_is_hidden(&c.node->verdict) ? 0 : -ENOENT;', 'user',
+      'view_names/open_names_in_a_closed_directory')
+guard('removing: what goes', 'fs/overlay_name.c', '''		r = guard_change(&c.node->verdict);
+	if (r == 0 && node_is_dir(c.node) != want_dir)''', '''		r = 0;
+	if (r == 0 && node_is_dir(c.node) != want_dir)''', 'user',
+      'view_names/removal_of_the_directory_that_holds_it view_names/unlink_of_a_denied_file')
+guard('removing: a directory with something hidden in it', 'fs/overlay_name.c', '''		if (!d || d->born == 0)
+			return -ENOTEMPTY;''', '''		if (d && d->node && !guard_is_hidden(&d->node->verdict))
+			return -ENOTEMPTY;''', 'user',
+      'view_names/removal_of_the_directory_that_holds_it')
+guard('moving: what goes', 'fs/overlay_name.c', '''	int r = guard_change(&n->verdict);
+
+	if (r < 0)
+		return r;
+	child_verdict''', '''	int r = 0;
+
+	child_verdict''', 'user',
+      'view_names/rename_exchange_of_parents')
+guard('moving: the new name', 'fs/overlay_name.c', '''	child_verdict(o, dir, name, lower, false, node_is_dir(n), &v);
+	return name_allowed(o, dir, name, n->row.attr.mode, &v);''', '''	child_verdict(o, dir, name, lower, false, node_is_dir(n), &v);
+	return 0;''', 'user',
+      'view_names/case_and_unicode view_names/create_at_a_denied_name')
+guard('moving: what is replaced', 'fs/overlay_name.c', '		r = guard_create(&t->verdict);', '		r = 0;', 'user',
+      'view_names/rename_of_a_parent')
+guard('moving: what changes places', 'fs/overlay_name.c', '		return move_allowed(o, t, m->dir, m->name);', '		return 0;', 'user',
+      'view_names/symlink_above_a_denied_name')
+guard('moving: the directory left', 'fs/overlay_name.c', '	r = guard_change(&m->dir->verdict);', '	r = 0;', 'user',
+      'view_names/open_names_in_a_closed_directory')
+guard('moving: the directory entered', 'fs/overlay_name.c', '		r = guard_change(&m->new_dir->verdict);', '		r = 0;', 'user',
+      'view_names/open_names_in_a_closed_directory')
+
+# Listings
+
+guard('listing a denied directory', 'fs/overlay_dir.c', '''	if (r == 0)
+		r = guard_read(&dir->verdict);''', '', 'root',
+      'view_bytes/listings_and_positions view_names/dots_and_slashes view_names/symlink_into_what_is_denied')
+guard('hidden names of the workspace in a listing', 'fs/overlay_dir.c', 'return !guard_is_hidden(&v);', 'return true;', 'user',
+      'view_bytes/hidden_files_leave_no_trace view_bytes/listings_and_positions')
+guard('hidden names with a row in a listing', 'fs/overlay_dir.c', 'd->born > 0 && d->node && !guard_is_hidden(&d->node->verdict) &&', 'd->born > 0 && d->node &&', 'user',
+      'view_states/hidden_names_that_were_made')
+
+# Attributes
+
+guard('no empty read of a denied file', 'fs/overlay_attr.c', '''	if (r == 0 && for_data)
+		r = guard_read(&n->verdict);''', '', 'root',
+      'view_bytes/open_and_read view_bytes/open_by_handle')
+guard('changing attributes', 'fs/overlay_attr.c', '		r = guard_change(&n->verdict);', '		r = 0;', 'user',
+      'view_bytes/modes_owners_and_times')
+guard('reading extended attributes', 'fs/overlay_xattr.c', 'guard_read_xattr(&(*ret)->verdict);', '0;', 'user',
+      'view_bytes/extended_attributes_and_lists')
+guard('changing extended attributes', 'fs/overlay_xattr.c', '''	if (r == 0)
+		r = guard_change(&n->verdict);''', '', 'root',
+      'view_bytes/extended_attributes_and_lists')
+
+# Bytes
+
+guard('reading bytes', 'fs/overlay_data.c', '''	if (r == 0)
+		r = guard_read(&n->verdict);
+	if (r == 0)
+		audit_read(o, n);''', '''	if (r == 0)
+		audit_read(o, n);''', 'root',
+      'view_names/rename_exchange_of_parents')
+guard('changing bytes', 'fs/overlay_data.c', '		r = guard_change(&n->verdict);', '		r = 0;', 'root',
+      'view_bytes/copy_file_range view_bytes/fallocate view_bytes/mmap_to_write view_bytes/splice view_bytes/write_and_append')
+guard('pages of a refused change', 'fs/overlay_data.c', '			invalidator_inode(o->invalidator, ino, true);', '			;', 'root',
+      'view_bytes/mmap_to_write')
+guard('holes', 'fs/overlay_data.c', 'r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : guard_read(&n->verdict);', 'r = 0;', 'user',
+      'view_bytes/seek_data')
+guard('the size of a masked file', 'fs/overlay_show.c', '		a.size = g_bytes_get_size(masked);', '', 'user',
+      'view_bytes/mmap')
+guard('mask: a bracket is no section', 'fs/mask.c', "if (*text == '[' && is_section(text)) {", "if (*text == '[' && strchr(text, ']')) {", 'user',
+      'view_bytes/masked_files')
+guard('mask: values after a backslash', 'fs/mask.c', "return n > 0 && line[n - 1] == '\\\\';", 'return false;', 'user',
+      'view_bytes/masked_files')
+guard('mask: values indented deeper', 'fs/mask.c', '	while (next_is_deeper(m, indent))', '	while (next_is_deeper(m, indent) && false)', 'user',
+      'view_bytes/masked_files')
+guard('mask: passwords in URLs', 'fs/mask.c', '!key_is_secret(key) && !has_password(value)', '!key_is_secret(key)', 'user',
+      'view_bytes/masked_files')
+
+# The kernel's side
+
+guard('root is refused the name', 'fs/fuse_ops.c', 'if (r == 0 && e.ino && e.guarded && !(e.attr.mode & 0111) && caller_overrides_modes(req) && !caller_only_looks(req)) {',
+      'if (r == 0 && e.ino && e.guarded && !(e.attr.mode & 0111) && caller_overrides_modes(req) && !caller_only_looks(req) && false) {', 'root',
+      'view_bytes/a_look_opens_nothing view_bytes/mmap')
+guard('a denied name is not cached', 'fs/fuse_ops.c', '.entry_timeout = e->guarded ? 0 :', '.entry_timeout =', 'root',
+      'view_bytes/a_look_opens_nothing')
+guard('attributes of a denied node are not cached', 'fs/fuse_ops.c', 'return e->guarded ? 0 : e->attr_cacheable', 'return e->attr_cacheable', 'root',
+      'view_bytes/open_and_read view_bytes/open_by_handle')
+
+# Rules
+
+guard('the most closed layer', 'rules/policy.c', '		a = MAX(a, layer_action(p, m, i));', '		a = i == POLICY_USER ? layer_action(p, m, i) : a;', 'user',
+      'view_states/workspace_policy_that_loosens')
+guard('a workspace file is a layer of its own', 'rules/policy_load.c', 'add_layer(l, policy, POLICY_WORKSPACE, profile_file_leaf(f)', 'add_layer(l, policy, POLICY_USER, profile_file_leaf(f)', 'user',
+      'view_states/policy_made_by_the_agent')
+guard('a workspace file is no link', 'rules/policy_load.c', 'f = load_file(path, false, &e);', 'f = load_file(path, true, &e);', 'user',
+      'view_states/policy_made_by_the_agent')
+guard('a name is no file', 'rules/policy_load.c', 'return strchr(profile, \'/\') || g_str_has_suffix(profile, ".ini");',
+      'return strchr(profile, \'/\') || g_str_has_suffix(profile, ".ini") || g_file_test(profile, G_FILE_TEST_IS_REGULAR);', 'user',
+      'view_states/profile_named_like_a_file_of_the_workspace')
+guard('the end of a stored policy', 'rules/policy_text.c', 'if (ok && !g_str_has_suffix(text, "\\n" END "\\n"))', 'if (false)', 'user',
+      'view_states/mistakes_in_a_policy')
+guard('an action that is none', 'rules/profile.c', '''	if (!action_from_name(item->key, &l.action))
+		return fail(error, x->file, item->line,
+			    "unknown action''', '''	if (!action_from_name(item->key, &l.action))
+		return true;
+	if (!*item->key)
+		return fail(error, x->file, item->line,
+			    "unknown action''', 'user',
+      'view_states/mistakes_in_a_policy')
+guard('an expression at its limit closes', 'rules/pattern.c', 'return rc == PCRE2_ERROR_NOMATCH ? PATTERN_NO : PATTERN_UNSURE;', 'return PATTERN_NO;', 'user',
+      'view_states/expressions_that_backtrack')
+guard('an expression at its limit does not open', 'rules/rule_list.c', 'if (rule_list_get(l, rule)->action > action) {', 'if (rule_list_get(l, rule)->action != action) {', 'user',
+      'view_states/expressions_that_backtrack')
+guard('all rules are in the index', 'rules/rule_list.c', '		try_index(&q, &l->by_path, text, s->len);', '', 'user',
+      'view_states/ten_thousand_rules')
+guard('case by Unicode', 'rules/pattern.c', '(nocase ? PCRE2_CASELESS : 0)', '(nocase ? 0 : 0)', 'user',
+      'view_names/case_and_unicode')
+guard('case outside of ASCII in names', 'rules/pattern.c', '(p->ascii_shape && s->is_ascii)', 'p->ascii_shape', 'user',
+      'view_names/case_and_unicode')
+guard('case outside of ASCII in the index', 'rules/pattern.c', ' && !strchr("kKsS", p[n])', '', 'user',
+      'view_names/case_and_unicode')
+guard('a dot is a newline too', 'rules/pattern.c', 'PCRE2_DOTALL | ', '', 'user',
+      'view_names/newlines_and_stray_bytes')
+guard('the end is the end', 'rules/pattern.c', 'PCRE2_DOLLAR_ENDONLY | ', '', 'user',
+      'view_names/newlines_and_stray_bytes')
+guard('a stray byte is a character', 'rules/pattern.c', '	s->text = s->is_ascii ? NULL : make_utf8(s->path, s->len, &s->text_len);', '	s->text = NULL;', 'user',
+      'view_names/newlines_and_stray_bytes')
+
+# What the commands show and do
+
+guard('a difference leaves out what is denied', 'tools/attach.c', 'return action < ACTION_MASK || (is_dir', 'return action < ACTION_COUNT || (is_dir', 'user',
+      'view_states/commit_of_what_may_not_be_changed view_states/names_of_deleted_denied_files view_states/output_of_the_commands')
+guard('a difference leaves out what is masked', 'tools/attach.c', 'return action < ACTION_MASK || (is_dir', 'return action < ACTION_DENY || (is_dir', 'user',
+      'view_states/commit_of_what_may_not_be_changed view_states/denied_file_in_an_older_snapshot '
+      'view_states/names_of_deleted_denied_files')
+guard('a difference knows where things came from', 'tools/attach.c', '''	return shows(user, path, is_dir) &&
+	       (!lower_path || g_str_equal(lower_path, path) || shows(user, lower_path, is_dir));''', '''	(void)lower_path;
+	return shows(user, path, is_dir);''', 'user',
+      'view_states/commit_of_a_directory_that_holds_it view_states/denied_file_in_an_older_snapshot view_states/output_of_the_commands')
+guard('scratch stays out', 'tools/attach.c', '		return a->with_scratch;', '		return true;', 'user',
+      'view_bytes/scratch_is_no_way_around_review')
+guard('the gate finds links that leave', 'gate/check_modes.c', "return *target == '/' ? WALK_OUTSIDE : WALK_INSIDE;", 'return WALK_INSIDE;', 'user',
+      'view_names/symlink_out_of_the_view')
+guard('the gate listens to the user', 'gate/gate_config.c', 'm->config->checks = c.bits | (layer == POLICY_USER ? 0 : m->config->checks);', 'm->config->checks = c.bits;', 'user',
+      'view_states/workspace_policy_that_loosens')
+
+guard('a message moves no cursor', 'tools/output.c', '} else if (*p < 0x20 || *p == 0x7f) {', '} else if (*p == 0) {', 'user',
+      'view_states/names_that_steer_a_terminal')
+guard('names are quoted', 'snapshot/diff.c', 'else if (c < 0x20 || c >= 0x7f)', 'else if (c == 0)', 'user',
+      'view_states/names_that_steer_a_terminal')
+
+# The controls
+
+guard('the socket knows its owner', 'fs/control_socket.c', 'return uid == geteuid() || uid == 0;', 'return uid + 1 > 0;', 'root',
+      'view_states/control_socket_of_another_user')
+guard('the mode of the socket', 'fs/control_socket.c', 'mask = umask(0177);', 'mask = umask(0);', 'user',
+      'view_states/controls_are_not_in_the_view')
+guard('the mode of directories', 'tools/paths.c', 'g_mkdir_with_parents(dir, 0700)', 'g_mkdir_with_parents(dir, 0755)', 'user',
+      'view_states/controls_are_not_in_the_view')
+guard('no store in the workspace', 'tools/mounting.c', 'return check_own_place(p, "the store", p->state, "XDG_STATE_HOME", error) &&', 'return', 'user',
+      'view_states/controls_inside_of_the_workspace')
+guard('no socket in the workspace', 'tools/mounting.c', '	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error) &&\n', '', 'user',
+      'view_states/controls_inside_of_the_workspace')
+
+# What a confined program sees, and may call; each of these attacks is also tried by itself without its guard, see redteam.py. Not here:
+# what the kernel refuses as well to whoever has no capabilities (raw sockets), or does not have at all on most machines (old families).
+
+guard('nothing outlives a run', 'tools/run/confined.c', '"--die-with-parent", "--unshare-user",', '"--unshare-user",', 'user',
+      'redteam/nothing_outlives_a_kill')
+guard('no other processes', 'tools/run/confined.c', '"--unshare-pid", ', '', 'user',
+      'redteam/other_processes')
+guard('no network', 'tools/run/confined.c', '"--unshare-net",     ', '', 'user',
+      'redteam/sockets_of_other_programs')
+guard('no capabilities', 'tools/run/confined.c', '"--cap-drop",    "ALL",', '"--cap-add", "CAP_CHOWN",', 'root',
+      'redteam/system_calls')
+guard('no descriptors of the caller', 'tools/run/confined.c', ' || close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0', '', 'user',
+      'redteam/open_files_are_no_way_out')
+guard('the filter of system calls', 'tools/run/confined.c', '	add_number(argv, "--seccomp", r->filter);\n', '', 'user',
+      'redteam/mounts_and_namespaces redteam/system_calls')
+guard('filter: calls by name', 'tools/run/syscalls.c', 'int r = refuse_names(ctx, refused, G_N_ELEMENTS(refused), EPERM);', 'int r = refuse_names(ctx, refused, 0, EPERM);', 'user',
+      'redteam/system_calls')
+guard('filter: io_uring', 'tools/run/syscalls.c', 'r = refuse_names(ctx, absent, G_N_ELEMENTS(absent), ENOSYS);', 'r = refuse_names(ctx, absent, 0, ENOSYS);', 'user',
+      'redteam/system_calls')
+guard('filter: namespaces', 'tools/run/syscalls.c', 'r = refuse(ctx, "unshare", EPERM, &unshare_flags, 1);', 'r = 0;\n		(void)unshare_flags;', 'user',
+      'redteam/mounts_and_namespaces')
+guard('filter: namespaces of a child', 'tools/run/syscalls.c', 'r = refuse(ctx, "clone", EPERM, &clone_flags, 1);', '(void)clone_flags;', 'user',
+      'redteam/mounts_and_namespaces')
+guard('filter: families of sockets', 'tools/run/syscalls.c', '		r = refuse(ctx, "socket", EAFNOSUPPORT, &above, 1);', '		(void)above;', 'user',
+      'redteam/system_calls')
+guard('filter: typing', 'tools/run/syscalls.c', 'return r == 0 ? refuse_typing(ctx) : r;', 'return r == 0 && !refuse_typing ? 1 : r;', 'user',
+      'redteam/typing_into_the_terminal')
+guard('secrets of the system', 'tools/run/places.c', 'if (is_secret(below + skip, &st) || (S_ISDIR(st.st_mode) && depth == 0))', 'if (S_ISDIR(st.st_mode) && (depth == 0 || is_secret(below + skip, &st)))', 'root',
+      'redteam/secrets_of_the_system')
+guard('the system is read-only', 'tools/run/places.c', '			add(argv, "--ro-bind", dir, dir, NULL);\n	}', '			add(argv, "--bind", dir, dir, NULL);\n	}', 'root',
+      'redteam/the_system_cannot_be_written')
+guard('the root is read-only', 'tools/run/places.c', '"--remount-ro", "/", "--chdir",', '"--chdir",', 'user',
+      'redteam/the_system_cannot_be_written')
+guard('a temporary directory of its own', 'tools/run/places.c', '	add_memory(argv, p, "1777", "/tmp");', '	add(argv, "--bind", "/tmp", "/tmp", NULL);', 'user',
+      'redteam/files_of_the_host redteam/sockets_of_other_programs')
+guard('a workspace asks for no home', 'tools/run/places.c', 'if (all[i].layer != POLICY_USER || !g_str_equal(all[i].section, "run") ||', 'if (!g_str_equal(all[i].section, "run") ||', 'user',
+      'redteam/home_by_the_profile')
+guard('own places are not shown', 'tools/run/places.c', 'if (!real || overlap(real, path)) {', 'if (!real) {', 'user',
+      'redteam/own_places_cannot_be_let_in')
+guard('the view, not the workspace', 'tools/run/places.c', 'add(argv, "--bind", p->sandbox->mountpoint, p->sandbox->workspace,', 'add(argv, "--bind", p->sandbox->workspace, p->sandbox->workspace,', 'user',
+      'redteam/the_workspace_itself')
+guard('a git file that leads elsewhere', 'tools/run/git_dir.c', '!paths_below(dir, common) || !is_repository(common)', '!paths_below(dir, common)', 'user',
+      'redteam/a_git_file_that_lies')
+guard('a git file that names another repository', 'tools/run/git_dir.c', ' || !belongs_to(dir, common, workspace))', ' || (!belongs_to(dir, common, workspace) && !common))', 'user',
+      'redteam/a_git_file_that_names_another_repository')
+guard('the environment', 'tools/run/environment.c', '	let_through(&env, names, allowed, G_N_ELEMENTS(allowed));', '	let_through(&env, names, (const char *const[]){ "*" }, allowed[0] ? 1 : 0);', 'user',
+      'redteam/environment')
+guard('a directory as a stream', 'tools/run/streams.c', 'if (S_ISDIR(st.st_mode)) {', 'if (S_ISSOCK(st.st_mode)) {', 'user',
+      'redteam/open_files_are_no_way_out')
+guard('a file as a stream', 'tools/run/streams.c', 'return isatty(fd) || is_null_device(st) || (S_ISFIFO(st->st_mode) && !counted);', 'return isatty(fd) || is_null_device(st) || !counted || true;', 'user',
+      'redteam/open_files_are_no_way_out')
+guard('never unconfined', 'tools/run/confined.c', '		return platform_explain(r->first, error);', '		*ret_status = 0;', 'user',
+      'redteam/never_unconfined')
