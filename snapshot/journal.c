@@ -313,7 +313,7 @@ int journal_read(int dirfd, struct journal **ret)
 	g_autoptr(GVariant) v = NULL;
 	g_autofree char *found = NULL;
 	guint64 version = 0;
-	char sum[65];
+	char sum[65] = "";
 	size_t offset = 0;
 	int r = get_file(dirfd, "journal", &file);
 
