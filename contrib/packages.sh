@@ -19,7 +19,15 @@ bwrap bubblewrap
 :glib-2.0 libglib2.0-dev
 :json-glib-1.0 libjson-glib-dev
 :libseccomp libseccomp-dev
+:ncursesw libncurses-dev
 :cmocka libcmocka-dev
+'
+# What only the tests need: sourced by tests/run, which adds it.
+sbxfs_tests_need='
+tmux tmux
+curl curl
+mkfs.ext4 e2fsprogs
+mkfs.xfs xfsprogs
 '
 
 # packages_missing - prints the packages that are not there, on one line

@@ -153,17 +153,17 @@ static GVariant *op_snapshot_delete(struct overlay *o, const struct request *req
 	return r < 0 ? control_fail(error, r, name) : answer_empty();
 }
 
-/* The paths of a request; NULL when it has none, or an empty list. Free with g_free(): the strings belong to @in. */
-static const char **request_paths(GVariantDict *in)
+/* The list @key of a request; NULL when it has none, or an empty one. Free with g_free(): the strings belong to @in. */
+static const char **request_paths(GVariantDict *in, const char *key)
 {
-	g_autoptr(GVariant) v = g_variant_dict_lookup_value(in, "paths", G_VARIANT_TYPE("aay"));
+	g_autoptr(GVariant) v = g_variant_dict_lookup_value(in, key, G_VARIANT_TYPE("aay"));
 
 	return v && g_variant_n_children(v) > 0 ? g_variant_get_bytestring_array(v, NULL) : NULL;
 }
 
 static GVariant *op_rollback(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autofree const char **paths = request_paths(request->in);
+	g_autofree const char **paths = request_paths(request->in, "paths");
 	const char *name = NULL;
 	uint64_t names = 0, nodes = 0;
 	int64_t to = 0, before = 0;
@@ -189,20 +189,21 @@ static GVariant *op_rollback(struct overlay *o, const struct request *request, i
 
 static GVariant *op_settle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autofree const char **paths = request_paths(request->in);
+	g_autofree const char **partial = request_paths(request->in, "partial");
+	g_autofree const char **paths = request_paths(request->in, "paths");
 	int64_t epoch = 0;
 	int r;
 
 	(void)ret_fd;
 	if (!paths || !g_variant_dict_lookup(request->in, "epoch", "x", &epoch))
 		return control_fail(error, -EINVAL, "settle");
-	r = overlay_settle(o, epoch, paths);
+	r = overlay_settle(o, epoch, paths, partial);
 	return r < 0 ? control_fail(error, r, "settle") : answer_empty();
 }
 
 static GVariant *op_unsettle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autofree const char **paths = request_paths(request->in);
+	g_autofree const char **paths = request_paths(request->in, "paths");
 	int64_t epoch = 0;
 	int r;
 

@@ -195,8 +195,11 @@ int overlay_gc(struct overlay *o, bool automatic, bool dry_run, struct gc **ret)
  * scratch stays as it is, and the directories on the way to it, unless @scratch; paths that are named are always rolled back.
  */
 int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes);
-/* overlay_settle() - @paths of the workspace were made equal to the state of @epoch. */
-int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths);
+/*
+ * overlay_settle() - @paths of the workspace were made equal to the state of @epoch. Of those in @partial (NULL = none) only a part was
+ * written: the view shows what it did, and the rest is its change now.
+ */
+int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, const char *const *partial);
 /* overlay_unsettle() - and were put back: what the commit wrote is pending again. */
 int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths);
 

@@ -3,18 +3,20 @@
  * overlay_settle - after a commit: what was written into the workspace is no longer a change
  *
  * A committed node keeps its row and its number, for programs may have it open, but the row follows the workspace from now on: no bytes, no
- * attributes of its own. Whoever changed it again since the committed state keeps that change, on the new base. A committed
- * deletion needs no whiteout any more.
+ * attributes of its own. Whoever changed it again since the committed state keeps that change, on the new base, and so does a file
+ * of which only a part was committed. A committed deletion needs no whiteout any more.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "fs/overlay_resync.h"
+#include "snapshot/origin_base.h"
 
 struct settling {
 	struct overlay *overlay;
 	int64_t epoch;
 	GHashTable *paths;         /* committed */
+	GHashTable *partial;       /* those of which a part was */
 	struct changed_rows rows;
 };
 
@@ -49,7 +51,7 @@ static void settle_attr(struct node_row *n, const struct attr *lower)
 
 /*
  * May the directory merge with its new place? Only when nothing that it shows still lies at the old one: a part of a renamed
- * directory can be committed alone.
+ * directory can be committed alone. What the commit itself put there is another's: two directories can change places.
  */
 static int settle_dir_moves(struct settling *s, const struct node_row *dir, const char *path, bool *ret)
 {
@@ -66,13 +68,13 @@ static int settle_dir_moves(struct settling *s, const struct node_row *dir, cons
 	if (strcmp(origin.path, path) != 0 && lower_list(s->overlay->lower, origin.path, &names) == 0) {
 		for (guint i = 0; *ret && i < names->len; i++) {
 			const struct lower_name *n = g_ptr_array_index(names, i);
-			g_autofree char *child = path_join(path, n->name);
+			g_autofree char *child = path_join(path, n->name), *old = path_join(origin.path, n->name);
 			struct name_row row;
 
 			r = store_name_get(s->overlay->store, s->epoch, dir->ino, n->name, &row);
 			if (r < 0)
 				break;
-			if (row.born == 0 && !g_hash_table_contains(s->paths, child))
+			if (row.born == 0 && !g_hash_table_contains(s->paths, child) && !g_hash_table_contains(s->paths, old))
 				*ret = false;
 			name_row_clear(&row);
 		}
@@ -92,14 +94,17 @@ static int settle_node(struct settling *s, const char *path, uint64_t ino, int64
 	if (S_ISDIR(n.attr.mode))
 		r = settle_dir_moves(s, &n, path, &moves);
 	if (r == 0 && moves && ((n.attr.mode ^ print->attr.mode) & S_IFMT) == 0) {
+		/* Without an origin all was its own. */
+		uint32_t own_xattr = n.origin ? 0 : NODE_OWN_XATTR;
+
 		n.origin = origin;
-		if (n.born <= s->epoch) {
+		if (n.born <= s->epoch && !g_hash_table_contains(s->partial, path)) {
 			settle_attr(&n, &print->attr);
 			n.content = 0;
 			g_clear_pointer(&n.target, g_free);
 			g_clear_pointer(&n.xattrs, g_bytes_unref);
 		} else if (S_ISREG(n.attr.mode)) {
-			n.flags |= NODE_OWN_ATTR | NODE_OWN_TIMES;
+			n.flags |= NODE_OWN_ATTR | NODE_OWN_TIMES | own_xattr;
 		}
 		r = store_node_put(s->overlay->store, &n);
 	}
@@ -208,6 +213,14 @@ static int settle_is_merged(struct settling *s, const char *path, uint64_t ino, 
 	return r;
 }
 
+/* The rest can be merged with what the workspace becomes, as the whole could be. */
+static int settle_keep_base(struct settling *s, const char *path, const struct fingerprint *print, int64_t origin)
+{
+	const struct origin o = { .id = origin, .path = (char *)path, .print = *print };
+
+	return g_hash_table_contains(s->partial, path) ? origin_base_keep_file(s->overlay->store, s->overlay->lower, &o) : 0;
+}
+
 /* @dirs: directories in a first pass, so that the second one finds them where they merge now. */
 static int settle_path(struct settling *s, const char *path, bool dirs)
 {
@@ -229,13 +242,15 @@ static int settle_path(struct settling *s, const char *path, bool dirs)
 	if (r < 0)
 		return settle_deleted(s, parent, name);
 	r = store_name_get(s->overlay->store, s->epoch, parent, name, &then);
-	if (r == 0 && then.ino)
+	if (r == 0 && then.ino && !g_hash_table_contains(s->partial, path))
 		r = settle_is_merged(s, path, then.ino, &print, &merged);
 	if (r < 0 || merged) {
 		name_row_clear(&then);
 		return r;
 	}
 	r = origin_record(s->overlay, path, &print, &origin);
+	if (r == 0)
+		r = settle_keep_base(s, path, &print, origin);
 	if (r == 0 && then.born == 0)
 		r = settle_child_of_renamed(s, path, parent, name, origin, &print);
 	if (r == 0 && then.ino)
@@ -265,7 +280,7 @@ void settle_prints(struct overlay *o, struct node *dir)
 	}
 }
 
-int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths)
+int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, const char *const *partial)
 {
 	struct settling s = { .overlay = o, .epoch = epoch };
 	g_autofree char *detail = NULL;
@@ -274,6 +289,9 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths)
 	s.paths = g_hash_table_new(g_str_hash, g_str_equal);
 	for (const char *const *p = paths; *p; p++)
 		g_hash_table_add(s.paths, (gpointer)*p);
+	s.partial = g_hash_table_new(g_str_hash, g_str_equal);
+	for (const char *const *p = partial; p && *p; p++)
+		g_hash_table_add(s.partial, (gpointer)*p);
 	changed_rows_init(&s.rows);
 	detail = g_strdup_printf("%u paths of epoch %" G_GINT64_FORMAT, g_hash_table_size(s.paths), epoch);
 	overlay_lock(o);
@@ -300,6 +318,7 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths)
 	overlay_unlock(o);
 	changed_rows_clear(&s.rows);
 	g_hash_table_unref(s.paths);
+	g_hash_table_unref(s.partial);
 	if (r == 0)
 		overlay_drain(o);
 	return r;

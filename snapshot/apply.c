@@ -27,6 +27,7 @@ void apply_result_clear(struct apply_result *r)
 {
 	g_free(r->id);
 	g_clear_pointer(&r->paths, g_ptr_array_unref);
+	g_clear_pointer(&r->partial, g_ptr_array_unref);
 	g_clear_pointer(&r->notes, g_ptr_array_unref);
 	*r = (struct apply_result){ 0 };
 }
@@ -94,7 +95,7 @@ static int commit_switch(struct commit *c, guint64 number)
 static void fill_result(struct commit *c, const struct journal *j, bool undone, struct apply_result *ret)
 {
 	*ret = (struct apply_result){ .id = g_strdup(c->id), .epoch = j->epoch, .undone = undone, .paths = g_ptr_array_ref(j->paths),
-				      .notes = notes_list(c->notes) };
+				      .partial = g_ptr_array_ref(j->partial), .notes = notes_list(c->notes) };
 }
 
 /* Going forward */

@@ -20,8 +20,9 @@
  * The workspace is only reached through its root descriptor, with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS).
  * One process at a time, by a lock on commit/; the others get STORE_ERROR_BUSY. Calls neither begin nor need a store transaction.
  *
- * Absent on purpose: mtimes of workspace directories are not put back by an undo; hard links are kept only where store and workspace share
- * a file system.
+ * Absent on purpose: mtimes of workspace directories are not put back by an undo. Hard links are kept only where store and workspace share
+ * a file system, and a workspace file with several names that the sandbox moved, or put in the place of something else, or gave one more
+ * name as well as another place, may arrive as several files.
  */
 
 #include "snapshot/change.h"
@@ -49,6 +50,7 @@ struct apply_result {
 	 * in the change list.
 	 */
 	GPtrArray *paths;
+	GPtrArray *partial; /* those of @paths of which a part was committed: the view keeps what it has */
 	uint64_t written, deleted;
 	GPtrArray *notes; /* strings: owners that could not be set, ... */
 };

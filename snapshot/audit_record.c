@@ -34,6 +34,8 @@ const char *audit_kind_name(enum audit_kind kind)
 		return "command";
 	case AUDIT_NETWORK:
 		return "network";
+	case AUDIT_REVIEW:
+		return "review";
 	}
 	return "?";
 }

@@ -31,6 +31,7 @@ enum audit_kind {
 	AUDIT_RUN = 32,	    /* of `sbxfs run`: its start, its end and why it ended */
 	AUDIT_COMMAND = 33, /* a process inside a run */
 	AUDIT_NETWORK = 34, /* a request that left a run, or was refused */
+	AUDIT_REVIEW = 36,  /* what a human decided about a path, and noted, in `sbxfs review` */
 };
 
 struct audit_record {

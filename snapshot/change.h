@@ -31,6 +31,7 @@ struct change {
 	char *from_path;      /* CHANGE_RENAMED */
 	struct entry *before; /* NULL for CHANGE_ADDED */
 	struct entry *after;  /* NULL for CHANGE_DELETED */
+	bool partial;	      /* a human took only a part of it: see snapshot/selection.h */
 	bool content_changed; /* bytes, target, device number; true when a side is missing or of another type */
 	bool xattrs_changed;  /* both sides are there, of one type, and their xattrs differ */
 	uint8_t similarity; /* CHANGE_RENAMED: percent of the bytes that are in both, 100 only when all are */

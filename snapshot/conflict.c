@@ -110,17 +110,32 @@ static bool same_but_ctime(const struct fingerprint *a, const struct fingerprint
 	       same_owner_and_mode(&a->attr, &b->attr);
 }
 
+static void know_as(struct resolver *r, const char *key, const struct fingerprint *print)
+{
+	GArray *prints = g_hash_table_lookup(r->known, key);
+
+	if (!prints) {
+		prints = g_array_new(FALSE, FALSE, sizeof(*print));
+		g_hash_table_insert(r->known, g_strdup(key), prints);
+	}
+	g_array_append_val(prints, *print);
+}
+
+/* No path begins like this: for the other names of a file, which no step speaks of. */
+static char *inode_key(const struct fingerprint *print)
+{
+	return g_strdup_printf("/%" G_GUINT64_FORMAT, print->ino);
+}
+
 static void know(struct resolver *r, const char *path, const struct fingerprint *print)
 {
-	GArray *prints = g_hash_table_lookup(r->known, path);
+	g_autofree char *key = inode_key(print);
 
 	if (print->attr.mode == 0)
 		return;
-	if (!prints) {
-		prints = g_array_new(FALSE, FALSE, sizeof(*print));
-		g_hash_table_insert(r->known, g_strdup(path), prints);
-	}
-	g_array_append_val(prints, *print);
+	know_as(r, path, print);
+	if (print->ino && !S_ISDIR(print->attr.mode))
+		know_as(r, key, print);
 }
 
 static void know_journal(struct resolver *r, const struct journal *j)
@@ -150,10 +165,20 @@ static void know_journal(struct resolver *r, const struct journal *j)
 	}
 }
 
+static bool has_print(struct resolver *r, const char *key, const struct fingerprint *now)
+{
+	GArray *prints = g_hash_table_lookup(r->known, key);
+
+	for (guint i = 0; prints && i < prints->len; i++)
+		if (same_but_ctime(&g_array_index(prints, struct fingerprint, i), now))
+			return true;
+	return false;
+}
+
 static bool is_known(struct resolver *r, const char *path, const struct fingerprint *now)
 {
+	g_autofree char *key = inode_key(now);
 	g_autoptr(GArray) numbers = NULL;
-	GArray *prints;
 
 	if (!r->known) {
 		r->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
@@ -171,11 +196,7 @@ static bool is_known(struct resolver *r, const char *path, const struct fingerpr
 			close(fd);
 		}
 	}
-	prints = g_hash_table_lookup(r->known, path);
-	for (guint i = 0; prints && i < prints->len; i++)
-		if (same_but_ctime(&g_array_index(prints, struct fingerprint, i), now))
-			return true;
-	return false;
+	return has_print(r, path, now) || has_print(r, key, now);
 }
 
 bool resolve_is_newer(struct resolver *r, const char *path, const struct fingerprint *now, int64_t seen)
@@ -318,6 +339,14 @@ static bool workspace_kept_content(struct three *t)
 	return base->ino == now->ino && base->attr.mtime == now->attr.mtime;
 }
 
+/* The path is another name of the workspace file that shows through. */
+static bool shows_now(struct three *t)
+{
+	struct fingerprint shown;
+
+	return lower_stat(t->r->lower, t->c->after->lower, &shown) == 0 && fingerprint_same(&shown, &t->out->now);
+}
+
 static bool sandbox_kept_content(struct three *t)
 {
 	const struct entry *after = t->c->after;
@@ -328,7 +357,7 @@ static bool sandbox_kept_content(struct three *t)
 	if (S_ISDIR(after->attr.mode))
 		return true;
 	if (after->content == 0 && after->lower)
-		return strcmp(after->lower, t->c->path) == 0 || strcmp(after->lower, t->base.path) == 0;
+		return strcmp(after->lower, t->c->path) == 0 || strcmp(after->lower, t->base.path) == 0 || shows_now(t);
 	return S_ISREG(after->attr.mode) && t->base.has_sha256 && after->attr.size == t->base.print.attr.size &&
 	       after_hash(t, sum) && memcmp(sum, t->base.sha256, 32) == 0;
 }
@@ -571,6 +600,15 @@ static int resolve_recorded(struct three *t)
 	return 0;
 }
 
+/* A part of a change is made of the bytes that the workspace had then, so they have to be those that it has. */
+static bool is_as_compared(const struct change *c, const struct fingerprint *now)
+{
+	const struct attr *then = &c->before->attr;
+
+	return then->mode == now->attr.mode && then->size == now->attr.size && then->mtime == now->attr.mtime &&
+	       then->ctime == now->attr.ctime;
+}
+
 int resolve_after(struct resolver *res, const struct change *c, bool parent_new, struct resolution *ret)
 {
 	struct three t = { .r = res, .c = c, .out = ret };
@@ -586,7 +624,9 @@ int resolve_after(struct resolver *res, const struct change *c, bool parent_new,
 	if (r == 0)
 		r = find_base(&t);
 	ret->seen = t.base.seen;
-	if (r == 0)
+	if (r == 0 && c->partial && !is_as_compared(c, &ret->now))
+		clash(&t, ret->now.attr.mode ? CONFLICT_CONTENT : CONFLICT_MISSING);
+	else if (r == 0)
 		r = t.base.id ? resolve_recorded(&t) : resolve_unrecorded(&t);
 	origin_clear(&t.base);
 	if (t.clash || r < 0) {

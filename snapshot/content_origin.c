@@ -68,6 +68,17 @@ int content_origin_returned(struct store *s, struct lower *lower, int64_t id)
 	return r;
 }
 
+int content_reads_workspace(struct store *s, int64_t id, bool *ret)
+{
+	struct link l = { 0 };
+	int r = 0;
+
+	for (; r == 0 && id && !l.base_origin; id = l.base)
+		r = link_get(s, id, &l);
+	*ret = l.base_origin != 0;
+	return r;
+}
+
 int contents_reading(struct store *s, int64_t since, GHashTable *paths, GPtrArray **ret)
 {
 	g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);

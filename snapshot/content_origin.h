@@ -13,5 +13,7 @@
 /* content_origin_returned() - in a transaction; @id and what it builds upon accept the files that are back. Reopen it afterwards. */
 int content_origin_returned(struct store *s, struct lower *lower, int64_t id);
 
+/* content_reads_workspace() - whether @id, or what it builds upon, still takes bytes from the workspace. */
+int content_reads_workspace(struct store *s, int64_t id, bool *ret);
 /* contents_reading() - of those made after epoch @since: the workspace paths in @paths (a set) that they read; strings, frees itself. */
 int contents_reading(struct store *s, int64_t since, GHashTable *paths, GPtrArray **ret);

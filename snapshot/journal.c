@@ -10,11 +10,13 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define JOURNAL_VERSION 1
+#define JOURNAL_VERSION 2
 #define JOURNAL_PREFIX "sbxfs-journal "
 #define PRINT_FORMAT "(ttxuuuuttxxx)"
 #define STEP_FORMAT "(yub@ay@ay@" PRINT_FORMAT "@" PRINT_FORMAT "u@" PRINT_FORMAT "@ay@ay)"
-#define JOURNAL_TYPE "(xxa(yubayay" PRINT_FORMAT PRINT_FORMAT "u" PRINT_FORMAT "ayay)aay)"
+#define STEPS_TYPE "a(yubayay" PRINT_FORMAT PRINT_FORMAT "u" PRINT_FORMAT "ayay)"
+#define JOURNAL_TYPE "(xx" STEPS_TYPE "aayaay)"
+#define JOURNAL_TYPE_1 "(xx" STEPS_TYPE "aay)"
 
 void (*boundary_hook)(const char *what);
 
@@ -52,6 +54,7 @@ struct journal *journal_new(void)
 
 	j->steps = g_ptr_array_new_with_free_func((GDestroyNotify)step_free);
 	j->paths = g_ptr_array_new_with_free_func(g_free);
+	j->partial = g_ptr_array_new_with_free_func(g_free);
 	return j;
 }
 
@@ -62,6 +65,7 @@ void journal_free(struct journal *j)
 	g_free(j->id);
 	g_ptr_array_unref(j->steps);
 	g_ptr_array_unref(j->paths);
+	g_ptr_array_unref(j->partial);
 	g_free(j);
 }
 
@@ -166,19 +170,26 @@ static GVariant *variant_from_step(const struct step *s)
 			     variant_from_bytes(s->old_xattrs));
 }
 
+static GVariant *variant_from_paths(const GPtrArray *paths)
+{
+	GVariantBuilder b;
+
+	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
+	for (guint i = 0; i < paths->len; i++)
+		g_variant_builder_add_value(&b, g_variant_new_bytestring(g_ptr_array_index(paths, i)));
+	return g_variant_builder_end(&b);
+}
+
 static GVariant *variant_from_journal(const struct journal *j)
 {
-	GVariantBuilder steps, paths;
+	GVariantBuilder steps;
 	GVariant *v;
 
-	g_variant_builder_init(&steps, G_VARIANT_TYPE("a(yubayay" PRINT_FORMAT PRINT_FORMAT "u" PRINT_FORMAT "ayay)"));
-	g_variant_builder_init(&paths, G_VARIANT_TYPE("aay"));
+	g_variant_builder_init(&steps, G_VARIANT_TYPE(STEPS_TYPE));
 	for (guint i = 0; i < j->steps->len; i++)
 		g_variant_builder_add_value(&steps, variant_from_step(g_ptr_array_index(j->steps, i)));
-	for (guint i = 0; i < j->paths->len; i++)
-		g_variant_builder_add_value(&paths, g_variant_new_bytestring(g_ptr_array_index(j->paths, i)));
-	v = g_variant_ref_sink(g_variant_new("(xxa(yubayay" PRINT_FORMAT PRINT_FORMAT "u" PRINT_FORMAT "ayay)aay)", j->epoch, j->time,
-					     &steps, &paths));
+	v = g_variant_ref_sink(g_variant_new("(xx" STEPS_TYPE "@aay@aay)", j->epoch, j->time, &steps, variant_from_paths(j->paths),
+					     variant_from_paths(j->partial)));
 	if (G_BYTE_ORDER == G_BIG_ENDIAN) {
 		GVariant *swapped = g_variant_byteswap(v);
 
@@ -243,26 +254,39 @@ static struct step *step_from_variant(GVariant *v)
 	return s;
 }
 
+static void paths_from_variant(GVariant *v, gsize child, GPtrArray *paths)
+{
+	g_autoptr(GVariant) array = g_variant_get_child_value(v, child);
+	gsize n = g_variant_n_children(array);
+
+	for (gsize i = 0; i < n; i++) {
+		g_autoptr(GVariant) item = g_variant_get_child_value(array, i);
+
+		g_ptr_array_add(paths, g_strdup(g_variant_get_bytestring(item)));
+	}
+}
+
 static struct journal *journal_from_variant(GVariant *v)
 {
-	g_autoptr(GVariantIter) steps = NULL, paths = NULL;
+	g_autoptr(GVariantIter) steps = NULL;
 	struct journal *j = journal_new();
 	GVariant *item;
 
-	g_variant_get(v, "(xxa(yubayay" PRINT_FORMAT PRINT_FORMAT "u" PRINT_FORMAT "ayay)aay)", &j->epoch, &j->time, &steps, &paths);
+	g_variant_get_child(v, 0, "x", &j->epoch);
+	g_variant_get_child(v, 1, "x", &j->time);
+	g_variant_get_child(v, 2, STEPS_TYPE, &steps);
 	while ((item = g_variant_iter_next_value(steps))) {
 		g_ptr_array_add(j->steps, step_from_variant(item));
 		g_variant_unref(item);
 	}
-	while ((item = g_variant_iter_next_value(paths))) {
-		g_ptr_array_add(j->paths, g_strdup(g_variant_get_bytestring(item)));
-		g_variant_unref(item);
-	}
+	paths_from_variant(v, 3, j->paths);
+	if (g_variant_n_children(v) > 4)
+		paths_from_variant(v, 4, j->partial);
 	return j;
 }
 
 /* The two lines before the variant; returns where it begins. */
-static int parse_head(const GByteArray *file, char sum[65], size_t *ret_offset)
+static int parse_head(const GByteArray *file, guint64 *ret_version, char sum[65], size_t *ret_offset)
 {
 	const size_t prefix = strlen(JOURNAL_PREFIX);
 	const char *text = (const char *)file->data;
@@ -270,7 +294,8 @@ static int parse_head(const GByteArray *file, char sum[65], size_t *ret_offset)
 
 	if (!line || file->len < prefix || memcmp(text, JOURNAL_PREFIX, prefix) != 0)
 		return -EUCLEAN;
-	if (g_ascii_strtoull(text + prefix, NULL, 10) > JOURNAL_VERSION)
+	*ret_version = g_ascii_strtoull(text + prefix, NULL, 10);
+	if (*ret_version > JOURNAL_VERSION)
 		return -EPROTO;
 	line++;
 	if (file->len - (line - text) < 65 || line[64] != '\n')
@@ -287,19 +312,20 @@ int journal_read(int dirfd, struct journal **ret)
 	g_autoptr(GBytes) body = NULL;
 	g_autoptr(GVariant) v = NULL;
 	g_autofree char *found = NULL;
-	char sum[65];
+	guint64 version = 0;
+	char sum[65] = "";
 	size_t offset = 0;
 	int r = get_file(dirfd, "journal", &file);
 
 	if (r == 0)
-		r = parse_head(file, sum, &offset);
+		r = parse_head(file, &version, sum, &offset);
 	if (r < 0)
 		return r;
 	body = g_bytes_new(file->data + offset, file->len - offset);
 	found = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, body);
 	if (strcmp(sum, found) != 0)
 		return -EUCLEAN;
-	v = g_variant_ref_sink(g_variant_new_from_bytes(G_VARIANT_TYPE(JOURNAL_TYPE), body, FALSE));
+	v = g_variant_ref_sink(g_variant_new_from_bytes(G_VARIANT_TYPE(version == 1 ? JOURNAL_TYPE_1 : JOURNAL_TYPE), body, FALSE));
 	if (!g_variant_is_normal_form(v))
 		return -EUCLEAN;
 	if (G_BYTE_ORDER == G_BIG_ENDIAN) {

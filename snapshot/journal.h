@@ -14,11 +14,11 @@
  *
  * A directory without a journal never touched the workspace.
  *
- * Format of journal: the line "sbxfs-journal 1" (the version), a line with the SHA-256 of the rest in hex, then a GVariant in
+ * Format of journal: the line "sbxfs-journal 2" (the version), a line with the SHA-256 of the rest in hex, then a GVariant in
  * little-endian byte order of the type
- *   (x x a(y u b ay ay P P u P ay ay) aay)
- * epoch, time, the steps (kind, number, copied, path, from, before, staged, set, attr, xattrs, old xattrs: see struct step), and the
- * paths to settle. P is a fingerprint (t t x u u u u t t x x x): dev, ino, btime, mode, uid, gid, nlink, rdev, size, atime, mtime, ctime.
+ *   (x x a(y u b ay ay P P u P ay ay) aay aay)
+ * epoch, time, the steps (kind, number, copied, path, from, before, staged, set, attr, xattrs, old xattrs: see struct step), the
+ * paths to settle, and those of them of which a part was committed (which version 1 does not have). P is a fingerprint (t t x u u u u t t x x x): dev, ino, btime, mode, uid, gid, nlink, rdev, size, atime, mtime, ctime.
  * Paths are bytestrings with their NUL; xattrs are as in snapshot/xattr.h, empty for none.
  */
 
@@ -64,6 +64,7 @@ struct journal {
 	int64_t time;     /* wall clock, ns */
 	GPtrArray *steps; /* struct step, in the order of doing; owned */
 	GPtrArray *paths; /* for the caller to settle; owned */
+	GPtrArray *partial; /* those of @paths that keep their changes in the view; owned */
 };
 
 enum journal_state {

@@ -12,6 +12,7 @@ struct job {
 	const struct lines_visitor *visitor;
 	lines_binary_fn binary;
 	void *user;
+	GArray *edits;
 	uint64_t added;
 	uint64_t removed;
 };
@@ -59,6 +60,22 @@ static int on_counted_line(const git_diff_delta *delta, const git_diff_hunk *hun
 	(void)hunk;
 	job->added += line->origin == GIT_DIFF_LINE_ADDITION;
 	job->removed += line->origin == GIT_DIFF_LINE_DELETION;
+	return 0;
+}
+
+/* A side without lines is said to begin at the line before. */
+static int on_edit(const git_diff_delta *delta, const git_diff_hunk *hunk, void *user)
+{
+	const struct lines_edit e = {
+		.old_at = hunk->old_start - (hunk->old_lines > 0),
+		.old_count = hunk->old_lines,
+		.new_at = hunk->new_start - (hunk->new_lines > 0),
+		.new_count = hunk->new_lines,
+	};
+	struct job *job = user;
+
+	(void)delta;
+	g_array_append_val(job->edits, e);
 	return 0;
 }
 
@@ -133,6 +150,8 @@ static int run(struct job *job, GBytes *before, GBytes *after, uint32_t flags, g
 	lines_init();
 	options.flags = flags;
 	options.max_size = -1;
+	if (job->edits)
+		options.context_lines = 0;
 	if (git_diff_buffers(old, old_size, NULL, new, new_size, NULL, &options, NULL, job->binary ? on_binary : NULL,
 			     hunk_cb, line_cb, job) == 0)
 		return 0;
@@ -164,6 +183,17 @@ int lines_count(GBytes *before, GBytes *after, uint64_t *ret_added, uint64_t *re
 		*ret_added = job.added;
 		*ret_removed = job.removed;
 	}
+	return r;
+}
+
+int lines_edits(GBytes *before, GBytes *after, GArray **ret, GError **error)
+{
+	g_autoptr(GArray) edits = g_array_new(FALSE, FALSE, sizeof(struct lines_edit));
+	struct job job = { .edits = edits };
+	int r = run(&job, before, after, GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC, on_edit, NULL, error);
+
+	if (r == 0)
+		*ret = g_steal_pointer(&edits);
 	return r;
 }
 

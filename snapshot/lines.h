@@ -38,6 +38,14 @@ struct lines_visitor {
 int lines_each(GBytes *before, GBytes *after, const struct lines_visitor *visitor, void *user, GError **error);
 int lines_count(GBytes *before, GBytes *after, uint64_t *ret_added, uint64_t *ret_removed, GError **error);
 
+/* Lines @old_at.. give way to lines @new_at.., from 0. Either count may be 0: lines are only added, or only removed. */
+struct lines_edit {
+	guint old_at, old_count;
+	guint new_at, new_count;
+};
+/* lines_edits() - what the hunks above are about, without context: in order, with equal lines between any two; array of struct lines_edit. */
+int lines_edits(GBytes *before, GBytes *after, GArray **ret, GError **error);
+
 /*
  * lines_merge() - three texts as one. Where both sides changed the same lines, @ret_clean is false and both versions are there, between
  * markers with @our_name and @their_name. 0, or -EIO.

@@ -584,6 +584,8 @@ static void index_changes(struct plan *p)
 		if (path && (c->after || !g_hash_table_contains(p->gone, path)))
 			g_hash_table_insert(p->gone, (char *)path, c);
 		g_ptr_array_add(p->journal->paths, g_strdup(c->path));
+		if (c->partial)
+			g_ptr_array_add(p->journal->partial, g_strdup(c->path));
 		if (c->after && path)
 			g_ptr_array_add(p->journal->paths, g_strdup(path));
 	}
@@ -672,7 +674,7 @@ static void number_steps(struct plan *p)
 
 static bool attr_equal(const struct staging *a, const struct staging *b)
 {
-	return !a->bytes && !b->bytes && a->attr.mode == b->attr.mode && a->attr.uid == b->attr.uid && a->attr.gid == b->attr.gid &&
+	return !a->bytes && !b->bytes && !a->entry->bytes && !b->entry->bytes && a->attr.mode == b->attr.mode && a->attr.uid == b->attr.uid && a->attr.gid == b->attr.gid &&
 	       a->attr.mtime == b->attr.mtime && xattrs_equal(a->xattrs, b->xattrs);
 }
 

@@ -360,10 +360,10 @@ int step_expect(struct stepper *st, const struct step *s)
 	struct fingerprint now;
 	int r = place_stat(st->root, s->kind == STEP_MOVE || s->kind == STEP_LINK ? s->from : s->path, &now);
 
-	if (r == -ENOENT || r == -ENOTDIR) /* in a directory that the commit makes */
+	if (is_gone(r)) /* in a directory that the commit makes, maybe where a file or a symlink is now */
 		return is_absent(&s->before) || s->kind == STEP_ATTR ? 0 : -ESTALE;
 	if (r < 0)
-		return r == -ELOOP ? -ESTALE : r;
+		return r;
 	/* Of what the commit makes or moves there first. */
 	if (s->kind == STEP_MKDIR || (s->kind == STEP_ATTR && (is_absent(&s->before) || is_absent(&now))))
 		return 0;

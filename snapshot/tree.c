@@ -15,7 +15,20 @@ struct tree {
 struct tree_file {
 	int fd; /* of the workspace file, or -1 */
 	struct content *content;
+	GBytes *bytes;
 };
+
+struct entry *entry_copy(const struct entry *e)
+{
+	struct entry *copy = g_memdup2(e, sizeof(*e));
+
+	copy->name = g_strdup(e->name);
+	copy->lower = g_strdup(e->lower);
+	copy->target = g_strdup(e->target);
+	copy->xattrs = e->xattrs ? g_bytes_ref(e->xattrs) : NULL;
+	copy->bytes = e->bytes ? g_bytes_ref(e->bytes) : NULL;
+	return copy;
+}
 
 void entry_free(struct entry *e)
 {
@@ -25,6 +38,7 @@ void entry_free(struct entry *e)
 	g_free(e->lower);
 	g_free(e->target);
 	g_clear_pointer(&e->xattrs, g_bytes_unref);
+	g_clear_pointer(&e->bytes, g_bytes_unref);
 	g_free(e);
 }
 
@@ -294,7 +308,9 @@ int tree_file_open(struct tree *t, const struct entry *e, struct tree_file **ret
 	f->fd = -1;
 	if (!S_ISREG(e->attr.mode))
 		return S_ISDIR(e->attr.mode) ? -EISDIR : -EINVAL;
-	if (e->content) {
+	if (e->bytes) {
+		f->bytes = g_bytes_ref(e->bytes);
+	} else if (e->content) {
 		r = content_open(t->store, t->lower, e->content, &f->content);
 	} else if (e->lower) {
 		f->fd = lower_open_file(t->lower, e->lower, O_RDONLY);
@@ -305,10 +321,23 @@ int tree_file_open(struct tree *t, const struct entry *e, struct tree_file **ret
 	return r;
 }
 
+static ssize_t read_bytes(GBytes *bytes, void *buf, size_t size, uint64_t offset)
+{
+	gsize all;
+	const char *data = g_bytes_get_data(bytes, &all);
+	size_t n = offset < all ? MIN(size, all - offset) : 0;
+
+	if (n > 0)
+		memcpy(buf, data + offset, n);
+	return n;
+}
+
 ssize_t tree_file_read(struct tree_file *f, void *buf, size_t size, uint64_t offset)
 {
 	ssize_t n;
 
+	if (f->bytes)
+		return read_bytes(f->bytes, buf, size, offset);
 	if (f->content)
 		return content_read(f->content, buf, size, offset);
 	if (f->fd < 0)
@@ -326,6 +355,7 @@ void tree_file_close(struct tree_file *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	content_close(f->content);
+	g_clear_pointer(&f->bytes, g_bytes_unref);
 	g_free(f);
 }
 

@@ -28,11 +28,13 @@ struct entry {
 	char *target;       /* of a symlink that is not the workspace's */
 	GBytes *xattrs;     /* own ones, see own_xattrs */
 	bool own_xattrs;
+	GBytes *bytes;      /* of a file that no store has: see snapshot/selection.h */
 	bool whiteout;      /* only from tree_rows(): the name is deleted here */
 	int64_t origin;     /* of the node, 0 = none: ids for store_origin_get() */
 	int64_t covers;     /* of the name, 0 = nothing was there */
 };
 
+struct entry *entry_copy(const struct entry *e);
 void entry_free(struct entry *e);
 typedef struct entry entry_t; /* for g_autoptr() only */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(entry_t, entry_free)

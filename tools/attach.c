@@ -136,33 +136,37 @@ void attached_close(struct attached *a)
 	g_clear_pointer(&a->control, control_close);
 	g_clear_pointer(&a->local, local_view_close);
 	g_clear_pointer(&a->policy, policy_free);
-	if (a->commit_lock >= 0)
-		close(a->commit_lock);
+	attached_unlock_commits(a);
 	sandbox_free(a->sandbox);
 	g_free(a);
 }
 
 /* Commits */
 
-/* @operation: "settle" or "unsettle". */
-static bool settle(struct attached *a, const char *operation, int64_t epoch, const GPtrArray *paths, GError **error)
+static GVariant *bytestrings(const GPtrArray *paths)
 {
-	g_autoptr(GVariant) answer = NULL;
 	GVariantBuilder b;
 
 	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
 	for (unsigned i = 0; i < paths->len; i++)
 		g_variant_builder_add(&b, "^ay", paths->pdata[i]);
-	answer = call(a, operation,
-		      g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, g_variant_builder_end(&b)),
-		      error);
+	return g_variant_builder_end(&b);
+}
+
+static bool settle(struct attached *a, const struct apply_result *result, GError **error)
+{
+	g_autoptr(GVariant) answer =
+		call(a, result->undone ? "unsettle" : "settle",
+		     g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>, 'partial': <%@aay>}", result->epoch,
+					  bytestrings(result->paths), bytestrings(result->partial)),
+		     error);
+
 	return answer != NULL;
 }
 
 bool attached_finish(struct attached *a, const struct apply_result *result, GError **error)
 {
-	if (result->paths && result->paths->len > 0 &&
-	    !settle(a, result->undone ? "unsettle" : "settle", result->epoch, result->paths, error))
+	if (result->paths && result->paths->len > 0 && !settle(a, result, error))
 		return false;
 	return !result->id || apply_finish(a->store, result->id, error) >= 0;
 }
@@ -207,6 +211,13 @@ bool attached_lock_commits(struct attached *a, GError **error)
 	return take_commit_lock(a, WAIT_COMMIT_STEPS, error) && finish_interrupted(a, error);
 }
 
+void attached_unlock_commits(struct attached *a)
+{
+	if (a->commit_lock >= 0)
+		close(a->commit_lock);
+	a->commit_lock = -1;
+}
+
 bool attached_recover(struct attached *a, GError **error)
 {
 	bool ok;
@@ -214,8 +225,7 @@ bool attached_recover(struct attached *a, GError **error)
 	if (!take_commit_lock(a, 1, NULL))
 		return true;
 	ok = finish_interrupted(a, error);
-	close(a->commit_lock);
-	a->commit_lock = -1;
+	attached_unlock_commits(a);
 	return ok;
 }
 

@@ -58,6 +58,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(attached_t, attached_close)
  * little, then EXIT_BUSY. First of all finishes what a killed commit had begun.
  */
 bool attached_lock_commits(struct attached *a, GError **error);
+/* attached_unlock_commits() - gives it back before attached_close() would. */
+void attached_unlock_commits(struct attached *a);
 /* attached_recover() - the latter alone, unless somebody is at it. */
 bool attached_recover(struct attached *a, GError **error);
 

@@ -23,6 +23,8 @@ GVariant *changes_json(GPtrArray *changes)
 		json_add_string(&list, "status", status);
 		if (c->from_path)
 			json_add_path(&list, "from_path", c->from_path);
+		if (c->partial)
+			json_add_bool(&list, "partial", true);
 		g_variant_builder_close(&list);
 	}
 	return g_variant_builder_end(&list);
@@ -77,10 +79,7 @@ static void change_print(const struct change *c)
 	g_autofree char *path = diff_quote_path(c->path);
 	g_autofree char *from = c->from_path ? diff_quote_path(c->from_path) : NULL;
 
-	if (from)
-		printf("  %c %s -> %s\n", c->status, from, path);
-	else
-		printf("  %c %s\n", c->status, path);
+	printf("  %c %s%s%s%s\n", c->status, from ? from : "", from ? " -> " : "", path, c->partial ? " (in part)" : "");
 }
 
 void changes_print(GPtrArray *changes, unsigned limit)
@@ -123,7 +122,7 @@ GVariant *conflicts_json(GPtrArray *conflicts)
 	return g_variant_new_parsed("{'conflicts': <%@aa{sv}>}", g_variant_builder_end(&list));
 }
 
-static const char *conflict_sentence(enum conflict_kind kind)
+const char *conflict_sentence(enum conflict_kind kind)
 {
 	switch (kind) {
 	case CONFLICT_CONTENT:

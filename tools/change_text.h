@@ -12,7 +12,7 @@
 #include "snapshot/change.h"
 
 /*
- * changes_json() - path, status and from_path of each; aa{sv}, floating. The whole of it is in
+ * changes_json() - path, status and from_path of each, and whether it is partial; aa{sv}, floating. The whole of it is in
  * snapshot/change_json.h.
  */
 GVariant *changes_json(GPtrArray *changes);
@@ -32,5 +32,7 @@ char *changes_count_text(GPtrArray *changes);
  * would write.
  */
 GVariant *conflicts_json(GPtrArray *conflicts);
+/* conflict_sentence() - what is wrong, to be read after the path. */
+const char *conflict_sentence(enum conflict_kind kind);
 /* conflicts_print() - each path and what is wrong with it, on standard error. */
 void conflicts_print(GPtrArray *conflicts);

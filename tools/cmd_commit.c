@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "snapshot/apply.h"
 #include "tools/attach.h"
 #include "tools/change_text.h"
+#include "tools/choose.h"
 #include "tools/command.h"
 #include "tools/commit_git.h"
+#include "tools/commit_steps.h"
 #include "tools/commit_undo.h"
 #include "tools/confirm.h"
 #include "tools/exit.h"
@@ -18,17 +19,15 @@
 #define SUMMARY_LINES 40
 
 struct commit {
-	gboolean dry_run, yes, reviewed, undo, merge, markers;
+	gboolean dry_run, yes, reviewed, undo, merge, markers, interactive;
 	char *expect, *reason;
 	bool json;
 	struct attached *attached;
-	struct tree *from, *to;
-	int64_t epoch; /* of @to */
 	char **paths;
-	GPtrArray *changes;
+	GPtrArray *found; /* with interactive: all changes, of which those of @steps were chosen */
+	struct selection *selection;
+	struct commit_steps steps; /* owns its from, to and changes here */
 	char *digest;
-	struct gate_result *gate;
-	struct apply_result result;
 	struct commit_git git;
 };
 typedef struct commit commit_t; /* for g_auto() only */
@@ -36,11 +35,12 @@ typedef struct commit commit_t; /* for g_auto() only */
 static void commit_clear(struct commit *c)
 {
 	commit_git_clear(&c->git);
-	apply_result_clear(&c->result);
-	g_clear_pointer(&c->gate, gate_result_free);
-	g_clear_pointer(&c->changes, g_ptr_array_unref);
-	g_clear_pointer(&c->from, tree_close);
-	g_clear_pointer(&c->to, tree_close);
+	commit_steps_clear(&c->steps);
+	g_clear_pointer(&c->steps.changes, g_ptr_array_unref);
+	g_clear_pointer(&c->selection, selection_free);
+	g_clear_pointer(&c->found, g_ptr_array_unref);
+	g_clear_pointer(&c->steps.from, tree_close);
+	g_clear_pointer(&c->steps.to, tree_close);
 	g_clear_pointer(&c->attached, attached_close);
 	g_clear_pointer(&c->paths, g_strfreev);
 	g_free(c->expect);
@@ -49,20 +49,33 @@ static void commit_clear(struct commit *c)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(commit_t, commit_clear)
 
+/* From here on there is nothing but what was chosen: for the digest, the gate and the commit. */
+static bool choose(struct commit *c, GError **error)
+{
+	struct commit_steps *s = &c->steps;
+
+	c->found = g_steal_pointer(&s->changes);
+	c->selection = selection_new(c->found, s->from, s->to);
+	return choose_run(c->selection, s->from, s->to, error) && selection_taken(c->selection, &s->changes, error) >= 0;
+}
+
 static bool find_changes(struct commit *c, struct invocation *inv, GError **error)
 {
+	struct commit_steps *s = &c->steps;
 	struct attached *a;
 
-	a = c->attached = attached_open(command_arg(inv, 0), ATTACH_CONTROL, error);
+	a = c->attached = s->attached = attached_open(command_arg(inv, 0), ATTACH_CONTROL, error);
 	if (!a || !path_args_new(a->sandbox, inv->paths, &c->paths, error) || !attached_lock_commits(a, error) ||
-	    !attached_pin(a, &c->epoch, error))
+	    !attached_pin(a, &s->epoch, error))
 		return false;
-	c->from = tree_open(a->store, a->lower, TREE_LOWER);
-	c->to = tree_open(a->store, a->lower, c->epoch);
-	if (!attached_check_paths(c->from, c->to, c->paths, error) ||
-	    !attached_changes(a, c->from, c->to, c->paths, false, &c->changes, error))
+	s->from = tree_open(a->store, a->lower, TREE_LOWER);
+	s->to = tree_open(a->store, a->lower, s->epoch);
+	s->merge = c->markers ? TEXT_MERGE_MARKERS : c->merge ? TEXT_MERGE_CLEAN : TEXT_MERGE_NONE;
+	s->reason = c->reason;
+	if (!attached_check_paths(s->from, s->to, c->paths, error) ||
+	    !attached_changes(a, s->from, s->to, c->paths, false, &s->changes, error) || (c->interactive && !choose(c, error)))
 		return false;
-	c->digest = changes_digest(c->changes, c->to, error);
+	c->digest = changes_digest(s->changes, s->to, error);
 	return c->digest != NULL;
 }
 
@@ -77,75 +90,33 @@ static bool check_digest(const struct commit *c, GError **error)
 	return false;
 }
 
-/* What is gated is the pinned state, which is what is written. */
+/* Whoever chose each change is asked, below the findings, whether that was the review. */
+static bool asks_review(const struct commit *c)
+{
+	return c->interactive && !c->yes;
+}
+
 static bool pass_gate(struct commit *c, GError **error)
 {
-	const struct gating gating = { .reason = c->reason };
-
-	return gating_run(c->attached, c->from, c->to, c->changes, &gating, &c->gate, error) &&
-	       (c->dry_run || gating_check(c->gate, c->reviewed, error));
+	return commit_steps_gate(&c->steps, error) &&
+	       (c->dry_run || gating_check(c->steps.gate, c->reviewed || asks_review(c), error));
 }
 
-static void report_conflicts(const struct commit *c, GPtrArray *conflicts, GError **error)
+static void report_conflicts(const struct commit *c)
 {
-	const struct conflict *first = conflicts->pdata[0];
-
-	if (c->json)
-		json_print(stdout, conflicts_json(conflicts));
-	else
-		conflicts_print(conflicts);
-	tool_error(error, EXIT_CONFLICT, first->path,
-		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, roll "
-		   "these back, or have texts merged with --merge",
-		   conflicts->len);
-}
-
-static struct apply_job job_of(const struct commit *c)
-{
-	return (struct apply_job){
-		.store = c->attached->store,
-		.lower = c->attached->lower,
-		.to = c->to,
-		.epoch = c->epoch,
-		.changes = c->changes,
-		.merge = c->markers ? TEXT_MERGE_MARKERS : c->merge ? TEXT_MERGE_CLEAN : TEXT_MERGE_NONE,
-	};
-}
-
-static bool check_conflicts(const struct commit *c, GError **error)
-{
-	g_autoptr(GPtrArray) conflicts = NULL;
-	const struct apply_job job = job_of(c);
-
-	if (conflicts_find(&job, &conflicts, error) < 0)
-		return false;
-	if (conflicts->len == 0)
-		return true;
-	report_conflicts(c, conflicts, error);
-	return false;
+	if (c->steps.conflicts && c->json)
+		json_print(stdout, conflicts_json(c->steps.conflicts));
+	else if (c->steps.conflicts)
+		conflicts_print(c->steps.conflicts);
 }
 
 static void print_summary(const struct commit *c)
 {
-	g_autofree char *counts = changes_count_text(c->changes);
+	g_autofree char *counts = changes_count_text(c->steps.changes);
 
 	printf("%s -> %s: %s\n", c->attached->sandbox->name, c->attached->sandbox->workspace, counts);
-	changes_print(c->changes, c->dry_run ? 0 : SUMMARY_LINES);
+	changes_print(c->steps.changes, c->dry_run ? 0 : SUMMARY_LINES);
 	printf("digest: %s\n", c->digest);
-}
-
-static bool apply(struct commit *c, GError **error)
-{
-	g_autoptr(GPtrArray) conflicts = NULL;
-	const struct apply_job job = job_of(c);
-
-	if (apply_changes(&job, &c->result, &conflicts, error) < 0)
-		return false;
-	if (conflicts && conflicts->len > 0) {
-		report_conflicts(c, conflicts, error);
-		return false;
-	}
-	return attached_finish(c->attached, &c->result, error);
 }
 
 static void print_result(const struct commit *c)
@@ -154,15 +125,12 @@ static void print_result(const struct commit *c)
 		output_note("nothing was written (--dry-run)");
 		return;
 	}
-	for (unsigned i = 0; c->result.notes && i < c->result.notes->len; i++)
-		output_note("note: %s", (const char *)c->result.notes->pdata[i]);
-	printf("committed: %" PRIu64 " written, %" PRIu64 " deleted%s%s\n", c->result.written, c->result.deleted,
-	       c->result.id ? ", commit " : "", c->result.id ? c->result.id : "");
+	commit_steps_print(&c->steps);
 }
 
 static void print_json(const struct commit *c)
 {
-	GPtrArray *notes = c->git.branch ? c->git.result.notes : c->result.notes;
+	GPtrArray *notes = c->git.branch ? c->git.result.notes : c->steps.result.notes;
 	const char *none[] = { NULL };
 	GVariantBuilder b;
 
@@ -171,17 +139,17 @@ static void print_json(const struct commit *c)
 	json_add_string(&b, "sandbox", c->attached->sandbox->name);
 	json_add_path(&b, "workspace", c->attached->sandbox->workspace);
 	json_add_bool(&b, "dry_run", c->dry_run);
-	json_add_string(&b, "id", c->result.id);
+	json_add_string(&b, "id", c->steps.result.id);
 	json_add_string(&b, "digest", c->digest);
-	json_add_string(&b, "gate", c->gate ? gate_level_name(c->gate->verdict) : NULL);
+	json_add_string(&b, "gate", c->steps.gate ? gate_level_name(c->steps.gate->verdict) : NULL);
 	if (c->git.branch) {
 		json_add_string(&b, "git_branch", c->git.result.ref);
 		json_add_string(&b, "git_commit", c->git.result.id);
 	}
-	json_add_int(&b, "written", (int64_t)c->result.written);
-	json_add_int(&b, "deleted", (int64_t)c->result.deleted);
-	json_add(&b, "changes", changes_json(c->changes));
-	json_add(&b, "summary", changes_summary_json(c->changes));
+	json_add_int(&b, "written", (int64_t)c->steps.result.written);
+	json_add_int(&b, "deleted", (int64_t)c->steps.result.deleted);
+	json_add(&b, "changes", changes_json(c->steps.changes));
+	json_add(&b, "summary", changes_summary_json(c->steps.changes));
 	json_add(&b, "notes",
 		 notes ? g_variant_new_strv((const char *const *)notes->pdata, notes->len) : g_variant_new_strv(none, 0));
 	json_print(stdout, g_variant_builder_end(&b));
@@ -195,12 +163,12 @@ static bool to_git(struct commit *c, GError **error)
 		return true;
 	}
 	if (c->git.patch)
-		return commit_git_write_patch(&c->git, c->attached, c->from, c->to, c->changes, error);
+		return commit_git_write_patch(&c->git, c->attached, c->steps.from, c->steps.to, c->steps.changes, error);
 	if (!c->json)
 		print_summary(c);
 	if (!c->dry_run && !confirm("Make this git commit?", c->yes, error))
 		return false;
-	if (!commit_git_make(&c->git, c->attached, c->from, c->to, c->changes, c->dry_run, error))
+	if (!commit_git_make(&c->git, c->attached, c->steps.from, c->steps.to, c->steps.changes, c->dry_run, error))
 		return false;
 	if (c->dry_run)
 		print_result(c);
@@ -209,29 +177,35 @@ static bool to_git(struct commit *c, GError **error)
 	return true;
 }
 
+static const char *question(const struct commit *c)
+{
+	return c->steps.gate->verdict == GATE_REVIEW && !c->reviewed ? "The gate wants a review of the above. Write these changes as reviewed?" :
+								 "Write these changes into the workspace?";
+}
+
 static bool do_commit(struct commit *c, GError **error)
 {
 	if (!check_digest(c, error))
 		return false;
-	if (c->changes->len == 0) {
+	if (c->steps.changes->len == 0) {
 		if (!c->json)
-			printf("%s: nothing to commit\n", c->attached->sandbox->name);
+			printf("%s: nothing %s\n", c->attached->sandbox->name, c->found && c->found->len ? "was chosen" : "to commit");
 		return true;
 	}
 	if (!pass_gate(c, error))
 		return false;
 	if (c->git.branch || c->git.patch)
 		return to_git(c, error);
-	if (!check_conflicts(c, error))
+	if (!commit_steps_check(&c->steps, error))
 		return false;
 	if (!c->json)
 		print_summary(c);
-	if (!c->dry_run && (!confirm("Write these changes into the workspace?", c->yes, error) || !apply(c, error)))
+	if (!c->dry_run && (!confirm(question(c), c->yes, error) || !commit_steps_write(&c->steps, error)))
 		return false;
 	if (!c->json)
 		print_result(c);
 	/* A dry run shows the rest first. */
-	return !c->dry_run || gating_check(c->gate, c->reviewed, error);
+	return !c->dry_run || gating_check(c->steps.gate, c->reviewed, error);
 }
 
 static bool run_undo(const struct commit *c, struct invocation *inv, GError **error)
@@ -252,7 +226,11 @@ static bool check_arguments(const struct commit *c, struct invocation *inv, GErr
 			   command_arg(inv, 1));
 		return false;
 	}
-	return commit_git_check(&c->git, error);
+	if (c->interactive && (c->undo || c->merge || c->markers)) {
+		tool_error(error, EXIT_USAGE, NULL, "-i chooses parts of the changes: it goes neither with --undo nor with --merge");
+		return false;
+	}
+	return commit_git_check(&c->git, error) && (!c->interactive || choose_can_ask(error));
 }
 
 int cmd_commit(struct invocation *inv, GError **error)
@@ -267,6 +245,8 @@ int cmd_commit(struct invocation *inv, GError **error)
 		{ "reviewed", 0, 0, G_OPTION_ARG_NONE, &c.reviewed,
 		  "A human has reviewed the changes, where the gate wants that", NULL },
 		{ "reason", 0, 0, G_OPTION_ARG_STRING, &c.reason, "Why missing or failing tests are all right", "TEXT" },
+		{ "interactive", 'i', 0, G_OPTION_ARG_NONE, &c.interactive,
+		  "Choose on the terminal what to commit, by file and by hunk; the rest stays pending", NULL },
 		{ "merge", 0, 0, G_OPTION_ARG_NONE, &c.merge,
 		  "Merge texts that were changed on both sides, where the changes do not touch each other", NULL },
 		{ "merge=markers", 0, 0, G_OPTION_ARG_NONE, &c.markers,
@@ -302,5 +282,6 @@ int cmd_commit(struct invocation *inv, GError **error)
 		run_undo(&c, inv, error);
 	else if (find_changes(&c, inv, error) && do_commit(&c, error) && c.json)
 		print_json(&c);
+	report_conflicts(&c);
 	return EXIT_DONE;
 }

@@ -142,7 +142,7 @@ static void write_colored(const char *data, size_t size, void *user)
 
 static bool print_patch(struct diff *d, GError **error)
 {
-	struct patch_colorer *colorer = output_has_color() ? patch_colorer_new(stdout) : NULL;
+	struct patch_colorer *colorer = output_has_color(STDOUT_FILENO) ? patch_colorer_new(stdout) : NULL;
 	int r;
 
 	output_pager();

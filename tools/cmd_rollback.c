@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/control.h"
 #include "tools/attach.h"
 #include "tools/change_text.h"
 #include "tools/command.h"
@@ -12,9 +11,9 @@
 #include "tools/exit.h"
 #include "tools/output.h"
 #include "tools/path_args.h"
+#include "tools/roll_back.h"
 #include "tools/sandbox.h"
 
-#define AUTOMATIC "@before-rollback-"
 #define SUMMARY_LINES 40
 
 struct rollback {
@@ -25,8 +24,7 @@ struct rollback {
 	struct attached *attached;
 	char **paths;
 	GPtrArray *changes; /* from the view as it is now to the target */
-	char *undo;	    /* the automatic snapshot */
-	uint64_t names, nodes;
+	struct roll_back_result result;
 };
 typedef struct rollback rollback_t; /* for g_auto() only */
 
@@ -36,7 +34,7 @@ static void rollback_clear(struct rollback *r)
 	g_clear_pointer(&r->attached, attached_close);
 	g_clear_pointer(&r->paths, g_strfreev);
 	g_free(r->to_name);
-	g_free(r->undo);
+	g_free(r->result.undo);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(rollback_t, rollback_clear)
 
@@ -66,26 +64,6 @@ static bool open_rollback(struct rollback *r, struct invocation *inv, GError **e
 	       attached_lock_commits(r->attached, error) && find_changes(r, error);
 }
 
-static bool next_automatic_name(struct rollback *r, GError **error)
-{
-	g_autoptr(GPtrArray) all = NULL;
-	uint64_t last = 0;
-	int code = store_snapshot_list(r->attached->store, &all);
-
-	if (code < 0) {
-		tool_error_errno(error, code, NULL, "snapshots of %s", r->attached->sandbox->name);
-		return false;
-	}
-	for (unsigned i = 0; i < all->len; i++) {
-		const char *name = ((const struct snapshot *)all->pdata[i])->name;
-
-		if (g_str_has_prefix(name, AUTOMATIC))
-			last = MAX(last, g_ascii_strtoull(name + strlen(AUTOMATIC), NULL, 10));
-	}
-	r->undo = g_strdup_printf(AUTOMATIC "%" PRIu64, last + 1);
-	return true;
-}
-
 static void add_path(GVariantBuilder *b, const char *path)
 {
 	g_variant_builder_add(b, "^ay", path);
@@ -112,27 +90,9 @@ static GVariant *paths_to_roll_back(const struct rollback *r)
 	return g_variant_builder_end(&b);
 }
 
-static bool roll_back(struct rollback *r, GError **error)
+static bool take_back(struct rollback *r, GError **error)
 {
-	g_autoptr(GVariant) arguments = NULL;
-	g_autoptr(GVariant) answer = NULL;
-	GVariantBuilder b;
-
-	if (!next_automatic_name(r, error))
-		return false;
-	g_variant_builder_init(&b, G_VARIANT_TYPE_VARDICT);
-	g_variant_builder_add(&b, "{sv}", "to", g_variant_new_int64(r->to));
-	g_variant_builder_add(&b, "{sv}", "name", g_variant_new_string(r->undo));
-	g_variant_builder_add(&b, "{sv}", "scratch", g_variant_new_boolean(r->scratch));
-	if (r->paths)
-		g_variant_builder_add(&b, "{sv}", "paths", paths_to_roll_back(r));
-	arguments = g_variant_ref_sink(g_variant_builder_end(&b));
-	answer = control_call(r->attached->control, "rollback", arguments, error);
-	if (!answer)
-		return false;
-	g_variant_lookup(answer, "names", "t", &r->names);
-	g_variant_lookup(answer, "nodes", "t", &r->nodes);
-	return true;
+	return roll_back(r->attached, r->to, r->paths ? paths_to_roll_back(r) : NULL, r->scratch, &r->result, error);
 }
 
 static const char *target_name(const struct rollback *r)
@@ -154,9 +114,9 @@ static void print_result(const struct rollback *r)
 		output_note("nothing was changed (--dry-run)");
 		return;
 	}
-	printf("rolled back to %s: %" PRIu64 " names, %" PRIu64 " files and directories\n", target_name(r), r->names,
-	       r->nodes);
-	printf("undo: sbxfs rollback %s --to %s\n", r->attached->sandbox->name, r->undo);
+	printf("rolled back to %s: %" PRIu64 " names, %" PRIu64 " files and directories\n", target_name(r), r->result.names,
+	       r->result.nodes);
+	printf("undo: sbxfs rollback %s --to %s\n", r->attached->sandbox->name, r->result.undo);
 }
 
 static void print_json(const struct rollback *r)
@@ -168,9 +128,9 @@ static void print_json(const struct rollback *r)
 	json_add_string(&b, "sandbox", r->attached->sandbox->name);
 	json_add_string(&b, "to", r->to_name);
 	json_add_bool(&b, "dry_run", r->dry_run);
-	json_add_string(&b, "undo", r->undo);
-	json_add_int(&b, "names", (int64_t)r->names);
-	json_add_int(&b, "nodes", (int64_t)r->nodes);
+	json_add_string(&b, "undo", r->result.undo);
+	json_add_int(&b, "names", (int64_t)r->result.names);
+	json_add_int(&b, "nodes", (int64_t)r->result.nodes);
 	json_add(&b, "changes", changes_json(r->changes));
 	json_add(&b, "summary", changes_summary_json(r->changes));
 	json_print(stdout, g_variant_builder_end(&b));
@@ -180,7 +140,7 @@ static bool do_rollback(struct rollback *r, GError **error)
 {
 	if (!r->json)
 		print_summary(r);
-	if (!r->dry_run && (!confirm("Do this in the view?", r->yes, error) || !roll_back(r, error)))
+	if (!r->dry_run && (!confirm("Do this in the view?", r->yes, error) || !take_back(r, error)))
 		return false;
 	if (!r->json)
 		print_result(r);

@@ -19,6 +19,7 @@ static const struct command table[] = {
 	{ "diff", cmd_diff, "show the changes as a patch, as a table or as JSON" },
 	{ "gate", cmd_gate, "check the changes before they are committed" },
 	{ "commit", cmd_commit, "write the changes into the workspace" },
+	{ "review", cmd_review, "go through the changes on one screen: accept, reject, note" },
 	{ "rollback", cmd_rollback, "take the view back to the start or to a snapshot" },
 	{ "log", cmd_log, "show and verify the audit: changes, denials, reads, commits" },
 	{ "run", cmd_run, "run a program confined to the view" },

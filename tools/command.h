@@ -64,6 +64,7 @@ int cmd_snapshot(struct invocation *inv, GError **error);
 int cmd_diff(struct invocation *inv, GError **error);
 int cmd_gate(struct invocation *inv, GError **error);
 int cmd_commit(struct invocation *inv, GError **error);
+int cmd_review(struct invocation *inv, GError **error);
 int cmd_rollback(struct invocation *inv, GError **error);
 int cmd_run(struct invocation *inv, GError **error);
 int cmd_why(struct invocation *inv, GError **error);

@@ -120,14 +120,19 @@ bool output_finish(GError **error)
 	return false;
 }
 
-bool output_has_color(void)
+bool output_has_color(int fd)
 {
 	const char *no_color = g_getenv("NO_COLOR");
 
-	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !terminal_is_dumb();
+	return isatty(fd) && !(no_color && *no_color) && !terminal_is_dumb();
 }
 
 /* Colours */
+
+const char *output_line_color(char kind)
+{
+	return kind == '+' ? "\033[32m" : kind == '-' ? "\033[31m" : kind == '@' ? "\033[36m" : NULL;
+}
 
 struct patch_colorer {
 	FILE *out;
@@ -172,11 +177,11 @@ static const char *line_color(struct patch_colorer *p, const char *line)
 	if (p->old_left > 0 || p->new_left > 0) {
 		p->old_left -= *line != '+' && *line != '\\';
 		p->new_left -= *line != '-' && *line != '\\';
-		return *line == '+' ? "\033[32m" : *line == '-' ? "\033[31m" : NULL;
+		return output_line_color(*line == '@' ? ' ' : *line);
 	}
 	if (g_str_has_prefix(line, "@@ -")) {
 		hunk_start(p, line);
-		return "\033[36m";
+		return output_line_color('@');
 	}
 	return *line == '\\' ? NULL : "\033[1m";
 }
@@ -192,7 +197,7 @@ static void patch_colorer_line(struct patch_colorer *p)
 	if (color)
 		fputs(color, p->out);
 	fwrite(p->line->str, 1, p->line->len - newline, p->out);
-	fputs(color ? "\033[m" : "", p->out);
+	fputs(color ? COLOR_END : "", p->out);
 	fputs(newline ? "\n" : "", p->out);
 	g_string_truncate(p->line, 0);
 }

@@ -34,8 +34,11 @@ void output_pager(void);
  * failure.
  */
 bool output_finish(GError **error);
-/* output_has_color() - a terminal, and neither NO_COLOR nor TERM=dumb. Ask before output_pager(). */
-bool output_has_color(void);
+/* output_has_color() - a terminal, and neither NO_COLOR nor TERM=dumb. Ask for standard output before output_pager(). */
+bool output_has_color(int fd);
+/* output_line_color() - the escape sequence for a line of a hunk that begins with @kind, or NULL. COLOR_END ends it. */
+const char *output_line_color(char kind);
+#define COLOR_END "\033[m"
 
 /* Git's patch format with colours, fed in pieces. */
 struct patch_colorer;

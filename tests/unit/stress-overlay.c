@@ -289,7 +289,7 @@ static gpointer states_main(gpointer data)
 		g_usleep(30000);
 		overlay_counters(view->overlay, &counters);
 		if (overlay_pin(view->overlay, &pinned) < 0 ||
-		    overlay_settle(view->overlay, pinned, (const char *const[]){ "none", NULL }) < 0)
+		    overlay_settle(view->overlay, pinned, (const char *const[]){ "none", NULL }, NULL) < 0)
 			abort();
 		overlay_unpin(view->overlay, pinned);
 		if (overlay_rollback(view->overlay, epochs[(i + 1) % 3], i % 2 ? paths : NULL, true, &names, &nodes) < 0)

@@ -758,6 +758,20 @@ static void test_moved_and_changed_into_a_new_directory(void **state)
 	commit_ok(l, NULL);
 }
 
+/* Two levels below what is still a symlink when the commit looks for the last time. */
+static void test_a_symlink_becomes_a_tree(void **state)
+{
+	struct layered *l = *state;
+
+	host_symlink(l, "s", "elsewhere");
+	view_remove(l, "s");
+	view_mkdir(l, "s");
+	view_mkdir(l, "s/a");
+	view_mkdir(l, "s/a/b");
+	view_text(l, "s/a/b/c", "c\n");
+	commit_ok(l, NULL);
+}
+
 static void test_undo_is_the_start(void **state)
 {
 	struct layered *l = *state;
@@ -840,6 +854,67 @@ static void test_damaged_journal(void **state)
 	text[strlen("sbxfs-journal ")] = '9';
 	assert_true(g_file_set_contents(path, text, size, NULL));
 	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), -EPROTO);
+}
+
+/* As version 1 had it: without the last field. */
+static void make_version_1(const char *path)
+{
+	const char *type = "(xxa(yubayay(ttxuuuuttxxx)(ttxuuuuttxxx)u(ttxuuuuttxxx)ayay)aayaay)";
+	g_autofree char *text = NULL, *sum = NULL, *head = NULL;
+	g_autoptr(GBytes) body = NULL, old = NULL;
+	g_autoptr(GVariant) v = NULL, without = NULL;
+	GVariant *fields[4];
+	gsize size, offset = strlen("sbxfs-journal 2\n") + 65;
+	GString *file;
+
+	assert_true(g_file_get_contents(path, &text, &size, NULL));
+	body = g_bytes_new(text + offset, size - offset);
+	v = g_variant_ref_sink(g_variant_new_from_bytes(G_VARIANT_TYPE(type), body, FALSE));
+	for (gsize i = 0; i < G_N_ELEMENTS(fields); i++)
+		fields[i] = g_variant_get_child_value(v, i);
+	without = g_variant_ref_sink(g_variant_new_tuple(fields, G_N_ELEMENTS(fields)));
+	for (gsize i = 0; i < G_N_ELEMENTS(fields); i++)
+		g_variant_unref(fields[i]);
+	old = g_variant_get_data_as_bytes(without);
+	sum = g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, old);
+	head = g_strdup_printf("sbxfs-journal 1\n%s\n", sum);
+	file = g_string_new(head);
+	g_string_append_len(file, g_bytes_get_data(old, NULL), g_bytes_get_size(old));
+	assert_true(g_file_set_contents(path, file->str, file->len, NULL));
+	g_string_free(file, TRUE);
+}
+
+/* Whoever recovers a commit has to know which files keep their changes in the view. */
+static void test_partial_paths_are_recovered(void **state)
+{
+	struct layered *l = *state;
+	g_autofree char *path = g_build_filename(store_dir(l->store), "commit", "1", "journal", NULL);
+	g_autoptr(GPtrArray) conflicts = NULL;
+	g_autoptr(GError) error = NULL;
+	struct apply_result r = { 0 };
+	struct committing c;
+
+	host_text(l, "f", "f\n");
+	host_text(l, "g", "g\n");
+	tick();
+	view_text(l, "f", "F\n");
+	view_text(l, "g", "G\n");
+	committing_init(&c, l, NULL);
+	((struct change *)c.job.changes->pdata[0])->partial = true;
+	assert_int_equal(apply_changes(&c.job, &r, &conflicts, &error), 0);
+	assert_int_equal(r.partial->len, 1);
+	apply_result_clear(&r);
+	committing_clear(&c);
+	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), 0);
+	assert_int_equal(r.paths->len, 2);
+	assert_int_equal(r.partial->len, 1);
+	assert_string_equal(r.partial->pdata[0], "f");
+	apply_result_clear(&r);
+	make_version_1(path);
+	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), 0);
+	assert_int_equal(r.paths->len, 2);
+	assert_int_equal(r.partial->len, 0);
+	apply_result_clear(&r);
 }
 
 /* Runs @fn in a process of its own, as it changes the mounts. */
@@ -995,6 +1070,8 @@ int main(void)
 		TEST(test_race_before_journal),
 		TEST(test_commit_again_after_a_race),
 		TEST(test_moved_and_changed_into_a_new_directory),
+		TEST(test_a_symlink_becomes_a_tree),
+		TEST(test_partial_paths_are_recovered),
 		TEST(test_undo_is_the_start),
 		TEST(test_undo_refuses_changed_files),
 		TEST(test_one_at_a_time),

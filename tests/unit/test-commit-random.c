@@ -1,27 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Random change sets: a commit makes the workspace what the view is, an undo makes it what it was, and either of them, killed at
- * any point and recovered, is one or the other; again and again on the same workspace, whose change times nobody puts back.
+ * Random change sets, made through a view of everything that it knows to make. Of each set:
+ *  - its patch, applied by `git apply` to a copy of the workspace, gives what git can see of the view (which is no special file and
+ *    no empty directory);
+ *  - its commit makes the workspace what the view is, to the mode, owner, time, xattr and which names are one inode; the view stays the
+ *    same, and nothing is pending;
+ *  - the undo makes the workspace what it was, to the same, and all is pending again;
+ *  - commit and undo, killed and recovered, are one or the other: again and again on the same workspace, whose change times nobody puts
+ *    back. Killed is at COMMIT_KILLS and UNDO_KILLS points of each set, drawn from all at which a crash leaves something of its own on
+ *    the disk, and the recovery at points of its own; of each EXHAUSTIVE-th set at every point.
  *
  * Usage: test-commit-random [SETS [FIRST SEED]]
  */
 
+#include <fcntl.h>
+#include <glib/gstdio.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "applied.h"
-#include "snapshot/journal.h"
+#include "snapshot/apply.h"
+#include "snapshot/diff.h"
+#include "viewed.h"
 
-#define ROUNDS 6
+#define COMMIT_KILLS 2
+#define UNDO_KILLS 1
+#define EXHAUSTIVE 50
+
+extern void (*boundary_hook)(const char *what); /* of snapshot/journal.h, whose names clash with those of fs/overlay.h */
 
 static int kill_at;
 static int *points; /* shared with the children */
+static unsigned total_kills, total_points;
 
 static void kill_hook(const char *what)
 {
@@ -31,22 +47,25 @@ static void kill_hook(const char *what)
 }
 
 struct trial {
-	struct layered *l;
+	struct viewed *v;
 	GRand *rand;
 	guint32 seed;
-	char *store;
-	char *start, *end;
-	int64_t epoch;
+	bool xattrs;
+	bool links; /* files of the workspace with several names; then nothing moves, see snapshot/apply.h */
+	int fifo;
+	char *start, *end; /* the workspace before and after */
+	char *pending;
+	int64_t epoch; /* of the commit at work */
 };
 
-#define CHECK(t, x, ...) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "seed %u: %s: ", (t)->seed, #x); \
-			fprintf(stderr, __VA_ARGS__); \
-			fputc('\n', stderr); \
-			_exit(1); \
-		} \
+#define CHECK(t, x, ...)                                                                                                           \
+	do {                                                                                                                       \
+		if (!(x)) {                                                                                                        \
+			fprintf(stderr, "seed %u: %s: ", (t)->seed, #x);                                                           \
+			fprintf(stderr, __VA_ARGS__);                                                                              \
+			fputc('\n', stderr);                                                                                       \
+			_exit(1);                                                                                                  \
+		}                                                                                                                  \
 	} while (0)
 
 /* Scenes */
@@ -58,254 +77,522 @@ static int pick(struct trial *t, int n)
 
 static char *random_name(struct trial *t)
 {
-	static const char *const odd[] = { "sp ace", "\xff\xfe", "new\nline", "\"quote\"", "-dash", "\xc3\xa9t\xc3\xa9", "back\\slash" };
+	static const char *const odd[] = { "sp ace",	  "\xff\xfe", "new\nline", "\"quote\"", "-dash", "\xc3\xa9t\xc3\xa9",
+					   "back\\slash", "tab\tbed", ":(glob)*",  "\x1b[31m",	" b",	 "trail " };
 	int n = pick(t, 40);
 
+	if (n == 39)
+		return g_strnfill(200 + pick(t, 56), 'L');
 	return n < (int)G_N_ELEMENTS(odd) ? g_strdup_printf("%s%d", odd[n], pick(t, 100)) : g_strdup_printf("n%d", pick(t, 1000));
 }
 
 /* Never the same twice: a file that is written back unchanged has new times, and times alone are no change. */
-static GBytes *random_bytes(struct trial *t)
+static GString *random_bytes(struct trial *t)
 {
 	static const int sizes[] = { 0, 1, 20, 300, 5000, 70000, 200000 };
 	static int serial;
-	gsize size = sizes[pick(t, G_N_ELEMENTS(sizes))];
+	int size = sizes[pick(t, G_N_ELEMENTS(sizes))];
 	GString *data = g_string_new(NULL);
+	bool binary = pick(t, 4) == 0;
 
 	g_string_printf(data, "%d\n", serial++);
-	for (gsize i = 0; i < size; i++)
-		g_string_append_c(data, i % 30 == 29 ? '\n' : 'a' + (i / 7) % 26);
-	return g_string_free_to_bytes(data);
+	for (int i = 0; i < size; i++)
+		g_string_append_c(data, i % 30 == 29 ? '\n' : binary && i % 7 == 0 ? '\0' : 'a' + (i / 7) % 26);
+	return data;
 }
 
-/* No hard links: to struct layered, unlike the view, two names of one inode are two files. */
+static mode_t random_mode(struct trial *t)
+{
+	static const mode_t modes[] = { 0644, 0755, 0600, 0640, 0444, 0777, 04755, 02755, 0700 };
+
+	return modes[pick(t, G_N_ELEMENTS(modes))];
+}
+
+static mode_t random_dir_mode(struct trial *t)
+{
+	static const mode_t modes[] = { 0755, 0700, 01777, 02755, 0750 };
+
+	return modes[pick(t, G_N_ELEMENTS(modes))];
+}
+
+/*
+ * No two objects are alike: what was exchanged with its like is no change, and goes on following the workspace where it came from,
+ * also when a commit changes that.
+ */
+static void host_object(struct trial *t, const char *full, GPtrArray *dirs, GPtrArray *files)
+{
+	g_autofree char *target = NULL;
+	GString *data;
+
+	switch (pick(t, 10)) {
+	case 0:
+	case 1:
+		CHECK(t, g_mkdir(full, 0755) == 0 && chmod(full, random_dir_mode(t)) == 0, "mkdir");
+		g_ptr_array_add(dirs, g_strdup(full));
+		break;
+	case 2:
+		target = g_strdup_printf("n1/\xc3\xa9%u", dirs->len + files->len);
+		CHECK(t, symlink(target, full) == 0, "symlink");
+		g_ptr_array_add(files, g_strdup(full));
+		break;
+	case 3:
+		if (!t->fifo++)
+			CHECK(t, mkfifo(full, 0640) == 0, "mkfifo");
+		break;
+	case 4:
+		if (files->len && t->links)
+			CHECK(t, link(files->pdata[pick(t, files->len)], full) == 0, "link");
+		break;
+	default:
+		data = random_bytes(t);
+		CHECK(t,
+		      g_file_set_contents_full(full, data->str, data->len, G_FILE_SET_CONTENTS_NONE, 0600, NULL) &&
+			      chmod(full, random_mode(t)) == 0,
+		      "write");
+		g_string_free(data, TRUE);
+		g_ptr_array_add(files, g_strdup(full));
+	}
+}
+
 static void host_random(struct trial *t)
 {
-	g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
+	g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free), files = g_ptr_array_new_with_free_func(g_free);
 
-	g_ptr_array_add(dirs, g_strdup(""));
+	g_ptr_array_add(dirs, g_strdup(t->v->workspace));
 	for (int i = 5 + pick(t, 25); i > 0; i--) {
-		g_autofree char *name = random_name(t), *path = path_join(g_ptr_array_index(dirs, pick(t, dirs->len)), name);
-		g_autofree char *full = host_at(t->l, path);
-		g_autoptr(GBytes) bytes = random_bytes(t);
+		g_autofree char *name = random_name(t), *full = g_build_filename(dirs->pdata[pick(t, dirs->len)], name, NULL);
 
-		if (access(full, F_OK) == 0 || g_file_test(full, G_FILE_TEST_IS_SYMLINK))
-			continue;
-		switch (pick(t, 8)) {
-		case 0:
-		case 1:
-			host_mkdir(t->l, path);
-			g_ptr_array_add(dirs, g_strdup(path));
-			break;
-		case 2:
-			host_symlink(t->l, path, "n1");
-			break;
-		default:
-			host_write(t->l, path, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), pick(t, 3) ? 0644 : 0755);
+		if (!g_file_test(full, G_FILE_TEST_EXISTS) && !g_file_test(full, G_FILE_TEST_IS_SYMLINK))
+			host_object(t, full, dirs, files);
+	}
+}
+
+/* What is refused (into a file, over a directory, ...) is no change. */
+
+static void remove_below(struct trial *t, const char *path)
+{
+	struct attr a;
+
+	if (view_stat(t->v, path, &a) < 0)
+		return;
+	if (S_ISDIR(a.mode)) {
+		g_autoptr(GPtrArray) all = view_paths(t->v);
+		g_autofree char *prefix = g_strconcat(path, "/", NULL);
+
+		for (guint i = all->len; i-- > 0;)
+			if (g_str_has_prefix(all->pdata[i], prefix) && view_unlink(t->v, all->pdata[i]) < 0)
+				view_rmdir(t->v, all->pdata[i]);
+		view_rmdir(t->v, path);
+	} else {
+		view_unlink(t->v, path);
+	}
+}
+
+static char *new_path(struct trial *t, GPtrArray *all)
+{
+	for (int i = 0; i < 20 && all->len; i++) {
+		const char *dir = all->pdata[pick(t, all->len)];
+		g_autofree char *name = random_name(t);
+		struct attr a;
+
+		if (view_stat(t->v, dir, &a) == 0 && S_ISDIR(a.mode))
+			return g_strconcat(dir, "/", name, NULL);
+	}
+	return random_name(t);
+}
+
+static void write_new(struct trial *t, const char *path, mode_t mode)
+{
+	GString *data = random_bytes(t);
+
+	if (view_create(t->v, path, S_IFREG | mode) == 0)
+		view_write(t->v, path, data->str, data->len, 0);
+	g_string_free(data, TRUE);
+}
+
+/* Two names of a file that the sandbox made. */
+static void link_new(struct trial *t, GPtrArray *all, const char *path)
+{
+	g_autofree char *other = new_path(t, all);
+
+	write_new(t, path, random_mode(t));
+	view_link(t->v, path, other);
+}
+
+static void rewrite(struct trial *t, const char *path, bool append)
+{
+	GString *data = random_bytes(t);
+	struct attr a;
+
+	if (view_stat(t->v, path, &a) == 0 && S_ISREG(a.mode)) {
+		if (!append)
+			view_truncate(t->v, path, 0);
+		view_write(t->v, path, data->str, data->len, append ? a.size : 0);
+	}
+	g_string_free(data, TRUE);
+}
+
+static void halve(struct trial *t, const char *path)
+{
+	struct attr a;
+
+	if (view_stat(t->v, path, &a) == 0 && S_ISREG(a.mode) && a.size > 0)
+		view_truncate(t->v, path, a.size / 2);
+}
+
+static void change_mode(struct trial *t, const char *path)
+{
+	struct attr a;
+
+	if (view_stat(t->v, path, &a) == 0 && !S_ISLNK(a.mode))
+		view_chmod(t->v, path, S_ISDIR(a.mode) ? random_dir_mode(t) : random_mode(t));
+}
+
+static void change_xattr(struct trial *t, const char *path)
+{
+	struct attr a;
+
+	if (t->xattrs && view_stat(t->v, path, &a) == 0 && (S_ISREG(a.mode) || S_ISDIR(a.mode)))
+		view_setxattr(t->v, path, "user.random", pick(t, 2) ? "one" : "two");
+}
+
+/*
+ * Not two directories: where they are alike but for what is in them, they are no changes themselves, and the settling of a commit does not
+ * come by.
+ */
+static void exchange(struct trial *t, const char *path, const char *other)
+{
+	struct attr a, b;
+
+	if (view_stat(t->v, path, &a) == 0 && view_stat(t->v, other, &b) == 0 && !(S_ISDIR(a.mode) && S_ISDIR(b.mode)))
+		view_rename(t->v, path, other, RENAME_EXCHANGE);
+}
+
+static void change_one(struct trial *t)
+{
+	g_autoptr(GPtrArray) all = view_paths(t->v);
+	g_autofree char *new = new_path(t, all);
+	const char *path = all->len ? all->pdata[pick(t, all->len)] : "none",
+		   *other = all->len ? all->pdata[pick(t, all->len)] : "none";
+
+	switch (pick(t, t->links ? 17 : 20)) {
+	case 0:
+	case 1:
+	case 2:
+		write_new(t, new, random_mode(t));
+		break;
+	case 3:
+		if (view_mkdir(t->v, new) == 0)
+			view_chmod(t->v, new, random_dir_mode(t));
+		break;
+	case 4:
+		view_symlink(t->v, "some/where", new);
+		break;
+	case 5:
+		view_create(t->v, new, S_IFIFO | 0600);
+		break;
+	case 6:
+		link_new(t, all, new);
+		break;
+	case 7:
+	case 8:
+	case 9:
+		rewrite(t, path, pick(t, 2));
+		break;
+	case 10:
+		halve(t, path);
+		break;
+	case 11:
+	case 12:
+		change_mode(t, path);
+		break;
+	case 13:
+		change_xattr(t, path);
+		break;
+	case 14:
+		if (geteuid() == 0)
+			view_chown(t->v, path, 1000 + pick(t, 3), 1000);
+		break;
+	case 15:
+	case 16:
+		remove_below(t, path);
+		break;
+	case 17:
+		view_rename(t->v, path, other, 0);
+		break;
+	case 18:
+		exchange(t, path, other);
+		break;
+	default:
+		view_rename(t->v, path, new, 0);
+	}
+}
+
+/* tmpfs has user xattrs only since Linux 6.6. */
+static bool has_xattrs(struct trial *t)
+{
+	g_autofree char *full = g_build_filename(t->v->workspace, "probe", NULL), *value = NULL;
+	bool has;
+
+	g_file_set_contents(full, "", 0, NULL);
+	has = view_setxattr(t->v, "probe", "user.random", "x") == 0 && view_chmod(t->v, "probe", 0600) == 0;
+	view_unlink(t->v, "probe");
+	g_unlink(full);
+	return has;
+}
+
+/* One state to read from, as a tool of its own has it */
+
+struct reading {
+	struct store *store;
+	struct lower *lower;
+	struct tree *from, *to;
+	GPtrArray *changes;
+};
+
+static void reading_open(struct trial *t, struct reading *r)
+{
+	GError *error = NULL;
+
+	r->store = store_open(t->v->store_dir, STORE_READ, &error);
+	CHECK(t, r->store, "%s", error->message);
+	CHECK(t, lower_open(t->v->workspace, &r->lower) == 0, "lower");
+	r->from = tree_open(r->store, r->lower, TREE_LOWER);
+	r->to = tree_open(r->store, r->lower, t->epoch);
+	changes_between(r->from, r->to, NULL, &r->changes, &error);
+	CHECK(t, !error, "%s", error->message);
+}
+
+static void reading_close(struct reading *r)
+{
+	g_ptr_array_unref(r->changes);
+	tree_close(r->from);
+	tree_close(r->to);
+	lower_close(r->lower);
+	store_close(r->store);
+}
+
+/* The patch */
+
+static void put(const char *data, size_t size, void *user)
+{
+	g_string_append_len(user, data, size);
+}
+
+/* What git knows of a tree, sorted. */
+static void describe_git(struct trial *t, struct tree *tree, const struct entry *dir, const char *path, GPtrArray *lines)
+{
+	g_autoptr(GPtrArray) list = NULL;
+
+	CHECK(t, tree_list(tree, dir, &list) == 0, "list");
+	for (guint i = 0; i < list->len; i++) {
+		const struct entry *e = list->pdata[i];
+		g_autofree char *child = path_join(path, e->name), *target = NULL;
+		uint8_t sum[32];
+
+		if (S_ISDIR(e->attr.mode)) {
+			describe_git(t, tree, e, child, lines);
+		} else if (S_ISLNK(e->attr.mode)) {
+			CHECK(t, tree_readlink(tree, e, &target) == 0, "readlink");
+			g_ptr_array_add(lines, g_strdup_printf("%s -> %s", child, target));
+		} else if (S_ISREG(e->attr.mode)) {
+			g_autofree char *hex = NULL;
+
+			CHECK(t, tree_hash(tree, e, sum) == 0, "hash");
+			hex = g_compute_checksum_for_data(G_CHECKSUM_MD5, sum, sizeof(sum));
+			g_ptr_array_add(lines, g_strdup_printf("%s %c %s", child, e->attr.mode & S_IXUSR ? 'x' : '-', hex));
 		}
 	}
 }
 
-struct listing {
-	GPtrArray *paths; /* of everything but the root */
-	GPtrArray *dirs;  /* with the root */
-	GPtrArray *files;
-};
-
-static void list_below(struct trial *t, struct tree *tree, const struct entry *dir, const char *path, struct listing *ret)
+static char *git_text(struct trial *t, struct tree *tree)
 {
-	g_autoptr(GPtrArray) entries = NULL;
-
-	g_ptr_array_add(ret->dirs, g_strdup(path));
-	CHECK(t, tree_list(tree, dir, &entries) == 0, "list");
-	for (guint i = 0; i < entries->len; i++) {
-		const struct entry *e = g_ptr_array_index(entries, i);
-		g_autofree char *child = path_join(path, e->name);
-
-		g_ptr_array_add(ret->paths, g_strdup(child));
-		if (S_ISDIR(e->attr.mode))
-			list_below(t, tree, e, child, ret);
-		else if (S_ISREG(e->attr.mode))
-			g_ptr_array_add(ret->files, g_strdup(child));
-	}
-}
-
-static void listing_init(struct trial *t, struct listing *ret)
-{
-	g_autoptr(tree_t) live = tree_open(t->l->store, t->l->lower, EPOCH_LIVE);
+	g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(g_free);
 	g_autoptr(entry_t) root = NULL;
 
-	ret->paths = g_ptr_array_new_with_free_func(g_free);
-	ret->dirs = g_ptr_array_new_with_free_func(g_free);
-	ret->files = g_ptr_array_new_with_free_func(g_free);
-	CHECK(t, tree_root(live, &root) == 0, "root");
-	list_below(t, live, root, "", ret);
+	CHECK(t, tree_root(tree, &root) == 0, "root");
+	describe_git(t, tree, root, "", lines);
+	g_ptr_array_add(lines, NULL);
+	return g_strjoinv("\n", (char **)lines->pdata);
 }
 
-static void listing_clear(struct listing *s)
+static void check_patch(struct trial *t, const struct reading *r)
 {
-	g_ptr_array_unref(s->paths);
-	g_ptr_array_unref(s->dirs);
-	g_ptr_array_unref(s->files);
+	g_autofree char *file = g_build_filename(t->v->dir, "patch", NULL), *copy = g_build_filename(t->v->dir, "copy", NULL);
+	g_autofree char *command = g_strdup_printf(
+		"cd '%s' && rm -rf copy && cp -a workspace copy && find copy -type p -delete && chmod -R u+w copy && "
+		"find copy -mindepth 1 -type d -empty -delete && cd copy && "
+		"if [ -s ../patch ]; then GIT_CEILING_DIRECTORIES=.. git apply --allow-empty --whitespace=nowarn ../patch; fi",
+		t->v->dir);
+	g_autofree char *want = git_text(t, r->to), *got = NULL;
+	GString *patch = g_string_new(NULL);
+	GError *error = NULL;
+	struct lower *lower;
+	struct tree *tree;
+
+	diff_patch(r->changes, r->from, r->to, put, patch, &error);
+	CHECK(t, !error, "%s", error->message);
+	CHECK(t, g_file_set_contents(file, patch->str, patch->len, NULL), "patch");
+	CHECK(t, system(command) == 0, "git apply");
+	CHECK(t, lower_open(copy, &lower) == 0, "copy");
+	tree = tree_open(NULL, lower, TREE_LOWER);
+	got = git_text(t, tree);
+	CHECK(t, describe_same(want, got), "the patched copy is not the view");
+	tree_close(tree);
+	lower_close(lower);
+	g_string_free(patch, TRUE);
 }
 
-static const char *one_of(struct trial *t, GPtrArray *paths)
-{
-	return paths->len ? g_ptr_array_index(paths, pick(t, paths->len)) : NULL;
-}
+/* Commit, undo and recovery, as the tools do them: what can be killed, and the rest, which the view does */
 
-static bool is_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
-/* A name that is free, in any directory. */
-static char *free_path(struct trial *t, const struct listing *s)
-{
-	for (;;) {
-		g_autofree char *name = random_name(t), *path = path_join(one_of(t, s->dirs), name);
-
-		if (!g_ptr_array_find_with_equal_func(s->paths, path, g_str_equal, NULL))
-			return g_steal_pointer(&path);
-	}
-}
-
-/* No view_touch(): times alone are no change. */
-static void change_one(struct trial *t, const struct listing *s)
-{
-	g_autofree char *new = free_path(t, s);
-	g_autoptr(GBytes) bytes = random_bytes(t);
-	const char *path = one_of(t, s->paths), *file = one_of(t, s->files);
-	int what = pick(t, 20);
-
-	if (what < 4)
-		view_write(t->l, new, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
-	else if (what < 6)
-		view_mkdir(t->l, new);
-	else if (what < 7)
-		view_symlink(t->l, new, "some/where");
-	else if (what < 11 && file)
-		view_write(t->l, file, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
-	else if (what < 13 && file)
-		view_chmod(t->l, file, pick(t, 2) ? 0700 : 0644);
-	else if (what < 16 && path)
-		view_remove(t->l, path);
-	else if (path && !is_below(new, path))
-		view_rename(t->l, path, new);
-}
-
-static void view_random(struct trial *t)
-{
-	for (int i = 1 + pick(t, 30); i > 0; i--) {
-		struct listing s;
-
-		listing_init(t, &s);
-		change_one(t, &s);
-		listing_clear(&s);
-	}
-}
-
-static void trial_init(struct trial *t, guint32 seed)
-{
-	struct committing c;
-
-	*t = (struct trial){ .l = layered_new(), .rand = g_rand_new_with_seed(seed), .seed = seed };
-	host_random(t);
-	tick();
-	view_random(t);
-	t->store = g_strdup(store_dir(t->l->store));
-	t->start = disk_describe(t->l->workspace);
-	committing_init(&c, t->l, NULL);
-	t->epoch = c.job.epoch;
-	t->end = tree_describe(c.to);
-	committing_clear(&c);
-	store_close(t->l->store);
-	t->l->store = NULL;
-}
-
-static void trial_clear(struct trial *t)
-{
-	layered_free(t->l);
-	g_rand_free(t->rand);
-	g_free(t->store);
-	g_free(t->start);
-	g_free(t->end);
-}
-
-/* What is killed */
-
-static bool run(struct trial *t, int at, void (*fn)(struct trial *t))
-{
-	g_autoptr(GError) error = NULL;
-	int status;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		t->l->store = store_open(t->store, STORE_WRITE, &error);
-		CHECK(t, t->l->store, "%s", error->message);
-		kill_at = at;
-		*points = 0;
-		boundary_hook = kill_hook;
-		fn(t);
-		store_close(t->l->store);
-		_exit(0);
-	}
-	CHECK(t, waitpid(pid, &status, 0) == pid, "waitpid");
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		return false;
-	CHECK(t, status == 0, "the child failed at point %d", at);
-	return true;
-}
-
-static void finish(struct trial *t, struct apply_result *r, GPtrArray *conflicts, GError *error)
+static void check_none(struct trial *t, GPtrArray *conflicts, GError *error)
 {
 	const struct conflict *first = conflicts ? g_ptr_array_index(conflicts, 0) : NULL;
 
 	CHECK(t, !error, "%s", error->message);
 	CHECK(t, !first, "conflict: %s %s", conflict_kind_name(first->kind), first->path);
-	if (r->id)
-		apply_finish(t->l->store, r->id, &error);
-	CHECK(t, !error, "%s", error->message);
-	apply_result_clear(r);
 }
 
-static void do_commit(struct trial *t)
+static void apply(struct trial *t, struct reading *r, struct apply_result *ret)
 {
-	g_autoptr(tree_t) to = tree_open(t->l->store, t->l->lower, t->epoch);
-	g_autoptr(GPtrArray) changes = layered_changes(t->l, TREE_LOWER, t->epoch, NULL), conflicts = NULL;
-	struct apply_job job = { .store = t->l->store, .lower = t->l->lower, .to = to, .epoch = t->epoch, .changes = changes };
-	struct apply_result r = { 0 };
-	GError *error = NULL;
-
-	apply_changes(&job, &r, &conflicts, &error);
-	finish(t, &r, conflicts, error);
-}
-
-static void do_undo(struct trial *t)
-{
-	struct apply_result r = { 0 };
+	const struct apply_job job = {
+		.store = r->store, .lower = r->lower, .to = r->to, .epoch = t->epoch, .changes = r->changes
+	};
 	GPtrArray *conflicts = NULL;
 	GError *error = NULL;
 
-	apply_undo(t->l->store, t->l->lower, NULL, &r, &conflicts, &error);
-	finish(t, &r, conflicts, error);
+	apply_changes(&job, ret, &conflicts, &error);
+	check_none(t, conflicts, error);
 }
 
-static void do_recover(struct trial *t)
+static void undo(struct trial *t, struct reading *r, struct apply_result *ret)
 {
-	struct apply_result r = { 0 };
+	GPtrArray *conflicts = NULL;
 	GError *error = NULL;
 
-	apply_recover(t->l->store, t->l->lower, &r, &error);
-	finish(t, &r, NULL, error);
+	apply_undo(r->store, r->lower, NULL, ret, &conflicts, &error);
+	check_none(t, conflicts, error);
+}
+
+static void recover(struct trial *t, struct reading *r, struct apply_result *ret)
+{
+	GError *error = NULL;
+
+	apply_recover(r->store, r->lower, ret, &error);
+	CHECK(t, !error, "%s", error->message);
+}
+
+typedef void (*step_fn)(struct trial *t, struct reading *r, struct apply_result *ret);
+
+static void tell_view(struct trial *t, const struct reading *r, struct apply_result *result)
+{
+	GError *error = NULL;
+	int code = 0;
+
+	viewed_open(t->v);
+	if (result->paths && result->paths->len) {
+		g_ptr_array_add(result->paths, NULL);
+		code = result->undone
+			       ? overlay_unsettle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata)
+			       : overlay_settle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata, NULL);
+		g_ptr_array_set_size(result->paths, result->paths->len - 1);
+	}
+	CHECK(t, code == 0, "settle: %d", code);
+	if (result->id)
+		apply_finish(r->store, result->id, &error);
+	CHECK(t, !error, "%s", error->message);
+	apply_result_clear(result);
+}
+
+/* The state to be committed. */
+static void pin(struct trial *t)
+{
+	viewed_open(t->v);
+	CHECK(t, overlay_pin(t->v->overlay, &t->epoch) == 0, "pin");
+}
+
+/* To its end, in this process. How many points it has. */
+static int run(struct trial *t, step_fn fn)
+{
+	struct apply_result result = { 0 };
+	struct reading r;
+
+	pin(t);
+	reading_open(t, &r);
+	*points = 0;
+	kill_at = 0;
+	fn(t, &r, &result);
+	tell_view(t, &r, &result);
+	reading_close(&r);
+	return *points;
+}
+
+/* Killed at point @at, without anybody who serves the view. False when it came to its end before. */
+static bool run_killed(struct trial *t, step_fn fn, int at)
+{
+	int status;
+	pid_t pid;
+
+	viewed_close(t->v); /* no database is open across the fork */
+	pid = fork();
+	if (pid == 0) {
+		struct apply_result result = { 0 };
+		struct reading r;
+
+		reading_open(t, &r);
+		*points = 0;
+		kill_at = at;
+		fn(t, &r, &result);
+		_exit(0);
+	}
+	CHECK(t, waitpid(pid, &status, 0) == pid, "waitpid");
+	CHECK(t, WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : status == 0, "the child failed at point %d", at);
+	return WIFSIGNALED(status);
+}
+
+/* Checking */
+
+/*
+ * Takes a description with inode numbers, and puts in their place which names are one inode. The number of names will not do: a name that
+ * was deleted lives on in the store, as a pre-image.
+ */
+static char *number_inodes(char *text)
+{
+	g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_autofree char *taken = text;
+	GString *s = g_string_new(NULL);
+
+	for (const char *p = text; *p;) {
+		size_t digits = p[0] == ' ' && p[1] == '#' ? strspn(p + 2, "0123456789") : 0;
+		char *ino = digits ? g_strndup(p + 2, digits) : NULL;
+
+		if (!ino) {
+			g_string_append_c(s, *p++);
+			continue;
+		}
+		p += 2 + digits;
+		if (!g_hash_table_contains(known, ino))
+			g_hash_table_insert(known, g_strdup(ino), GUINT_TO_POINTER(g_hash_table_size(known) + 1));
+		g_string_append_printf(s, " #%u", GPOINTER_TO_UINT(g_hash_table_lookup(known, ino)));
+		g_free(ino);
+	}
+	return g_string_free(s, FALSE);
+}
+
+static char *describe_disk(struct trial *t)
+{
+	return number_inodes(disk_describe(t->v->workspace, DESCRIBE_INO | DESCRIBE_MTIME | DESCRIBE_OWNER));
+}
+
+static char *describe_view(struct trial *t)
+{
+	return number_inodes(view_describe(t->v, DESCRIBE_INO | DESCRIBE_MTIME | DESCRIBE_OWNER));
 }
 
 /* True for the end. */
 static bool at_end(struct trial *t, const char *what)
 {
-	g_autofree char *now = disk_describe(t->l->workspace);
+	g_autofree char *now = describe_disk(t);
 
 	if (strcmp(now, t->end) == 0)
 		return true;
@@ -315,46 +602,114 @@ static bool at_end(struct trial *t, const char *what)
 	return false;
 }
 
-static int kill_one(struct trial *t, void (*fn)(struct trial *t), const char *what)
+static void check_state(struct trial *t, bool end, const char *what)
 {
-	bool committed;
-	int total;
+	g_autofree char *view = describe_view(t), *pending = NULL;
 
-	committed = at_end(t, what);
-	run(t, 0, fn);
-	total = *points;
-	CHECK(t, at_end(t, what) != committed, "%s did nothing", what);
-	run(t, 0, fn == do_commit ? do_undo : do_commit);
-	CHECK(t, at_end(t, what) == committed, "%s was not taken back", what);
-	run(t, 1 + pick(t, total), fn);
-	while (!run(t, 1 + pick(t, total), do_recover))
-		;
-	return at_end(t, what) != committed;
+	CHECK(t, describe_same(t->end, view), "%s: the view", what);
+	CHECK(t, at_end(t, what) == end, "%s: the workspace is at the %s", what, end ? "start" : "end");
+	pending = view_changes(t->v);
+	CHECK(t, strcmp(pending, end ? "" : t->pending) == 0, "%s: pending: %s, not %s", what, pending, end ? "" : t->pending);
 }
 
-static int trial(guint32 seed)
+/* From the one side, @fn is killed at @at, and the recovery at points of its own. Ends at the start again. */
+static void kill_one(struct trial *t, step_fn fn, int at, int recovery_points)
+{
+	struct apply_result result = { 0 };
+	struct reading r;
+	bool end;
+
+	pin(t);
+	/* It can have a few points less than the last time. */
+	total_kills += run_killed(t, fn, at);
+	while (pick(t, 2) && run_killed(t, recover, 1 + pick(t, recovery_points)))
+		total_kills++;
+	reading_open(t, &r);
+	recover(t, &r, &result);
+	tell_view(t, &r, &result);
+	reading_close(&r);
+	end = at_end(t, "killed and recovered");
+	check_state(t, end, "killed and recovered");
+}
+
+static void go_to(struct trial *t, bool end)
+{
+	if (at_end(t, "on the way") != end)
+		run(t, end ? apply : undo);
+	check_state(t, end, end ? "committed" : "undone");
+}
+
+static void kill_some(struct trial *t, step_fn fn, int all, int kills)
+{
+	bool every = t->seed % EXHAUSTIVE == 0;
+
+	for (int i = 0; i < (every ? all : MIN(kills, all)); i++) {
+		go_to(t, fn == undo);
+		kill_one(t, fn, every ? i + 1 : 1 + pick(t, all), all);
+	}
+}
+
+/* The trial */
+
+static void trial_init(struct trial *t, guint32 seed)
+{
+	struct reading r;
+
+	*t = (struct trial){ .v = viewed_new(NULL), .rand = g_rand_new_with_seed(seed), .seed = seed, .links = seed % 4 == 0 };
+	host_random(t);
+	viewed_open(t->v);
+	t->xattrs = has_xattrs(t);
+	for (int i = 1 + pick(t, 30); i > 0; i--)
+		change_one(t);
+	/* A file with several names shows its changes under those that were looked up. */
+	t->end = describe_view(t);
+	t->start = describe_disk(t);
+	t->pending = view_changes(t->v);
+	pin(t);
+	reading_open(t, &r);
+	check_patch(t, &r);
+	reading_close(&r);
+}
+
+static void trial_clear(struct trial *t)
+{
+	viewed_free(t->v);
+	g_rand_free(t->rand);
+	g_free(t->start);
+	g_free(t->end);
+	g_free(t->pending);
+}
+
+static void trial(guint32 seed)
 {
 	struct trial t;
-	int kills = 0;
+	int commit_points, undo_points;
 
 	trial_init(&t, seed);
-	for (int i = 0; strcmp(t.start, t.end) != 0 && i < ROUNDS; i++, kills++)
-		kill_one(&t, at_end(&t, "round") ? do_undo : do_commit, "killed and recovered");
+	if (*t.pending) {
+		commit_points = run(&t, apply);
+		check_state(&t, true, "committed");
+		undo_points = run(&t, undo);
+		check_state(&t, false, "undone");
+		total_points += commit_points + undo_points;
+		kill_some(&t, apply, commit_points, COMMIT_KILLS);
+		kill_some(&t, undo, undo_points, UNDO_KILLS);
+	}
 	trial_clear(&t);
-	return kills;
 }
 
 int main(int argc, char **argv)
 {
-	int sets = argc > 1 ? atoi(argv[1]) : 40;
+	int sets = argc > 1 ? atoi(argv[1]) : 300;
 	guint32 first = argc > 2 ? atoi(argv[2]) : 1;
-	int kills = 0;
 
+	umask(022);
 	points = mmap(NULL, sizeof(*points), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (access("/dev/shm", W_OK) == 0)
 		setenv("TMPDIR", "/dev/shm", 0);
+	boundary_hook = kill_hook;
 	for (int i = 0; i < sets; i++)
-		kills += trial(first + i);
-	printf("%d random change sets, %d kills\n", sets, kills);
+		trial(first + i);
+	printf("%d random change sets, %u kills at their %u points\n", sets, total_kills, total_points);
 	return 0;
 }

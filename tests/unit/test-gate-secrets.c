@@ -557,6 +557,21 @@ static void test_two_on_a_line(void **state)
 }
 
 /* Every byte as a character of 2 or 4 bytes, low or high byte first. */
+/* A prefix of base64 digits turns up in base64 by chance, also behind a '+' or '/', which elsewhere begins a word. */
+static void test_a_prefix_in_a_blob(void **state)
+{
+	static const char key[] = "AK" "IA" "Q3ZTW7XK2MPL9RVB"; /* apart, or this file would hold one */
+	g_autofree char *around = g_strnfill(60, 'x');
+	g_autofree char *blob = g_strconcat(around, "+", key, "+", around, "\n", NULL), *word = g_strconcat("(", key, ")\n", NULL);
+	struct result in_blob = scan_bytes(blob, strlen(blob), strlen(blob)), alone = scan_bytes(word, strlen(word), strlen(word));
+
+	(void)state;
+	assert_int_equal(in_blob.found, 0);
+	assert_int_equal(alone.found, 1);
+	result_clear(&in_blob);
+	result_clear(&alone);
+}
+
 static GByteArray *widen(const char *text, unsigned width, bool low_first, unsigned junk)
 {
 	GByteArray *wide = g_byte_array_new();
@@ -652,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_any_piece_and_border),
 		cmocka_unit_test(test_back_to_back),
 		cmocka_unit_test(test_two_on_a_line),
+		cmocka_unit_test(test_a_prefix_in_a_blob),
 		cmocka_unit_test(test_utf16_and_utf32),
 		cmocka_unit_test(test_among_nuls),
 		cmocka_unit_test(test_hostile_texts_take_no_time),

@@ -22,9 +22,6 @@
 #include "faults.h"
 #include "viewed.h"
 
-typedef struct viewed viewed_t;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(viewed_t, viewed_free)
-
 static void check_text(struct viewed *v, const char *path, const char *want)
 {
 	g_autofree char *got = NULL;
@@ -779,6 +776,53 @@ static void test_settle(void **state)
 	check_text(v, "new", "by the owner");
 }
 
+static void test_settle_of_a_file_with_two_names(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *one = host_path(v, "h1"), *other = host_path(v, "h2"), *view = NULL, *disk = NULL;
+	struct stat a, b;
+	bool xattrs;
+
+	(void)state;
+	host_run(v, "echo h >h1; ln h1 h2");
+	/* tmpfs has user xattrs only since Linux 6.6. */
+	xattrs = setxattr(one, "user.probe", "", 0, 0) == 0 && removexattr(one, "user.probe") == 0;
+	view_ino(v, "h2");
+	assert_int_equal(view_chmod(v, "h1", 0600), 0);
+	if (xattrs)
+		assert_int_equal(view_setxattr(v, "h1", "user.own", "1"), 0);
+	/* The second commit meets change times that the first one and its undo left at both names. */
+	for (int i = 0; i < 2; i++) {
+		assert_true(view_commit(v, NULL));
+		assert_int_equal(stat(one, &a) + stat(other, &b), 0);
+		assert_int_equal(a.st_ino, b.st_ino);
+		assert_int_equal(a.st_mode & 07777, 0600);
+		if (i == 0)
+			view_undo(v);
+	}
+	check_changes(v, "");
+}
+
+/* What lies at the old place of either is what the commit put there. */
+static void test_settle_of_exchanged_directories(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *before = NULL, *after = NULL;
+
+	(void)state;
+	host_text(v, "a/1", "1");
+	host_text(v, "a/2", "2");
+	host_text(v, "b/3", "3");
+	host_run(v, "chmod 700 b");
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	assert_int_equal(view_text(v, "a/new", "new"), 0);
+	before = view_describe(v, 0);
+	assert_true(view_commit(v, NULL));
+	after = view_describe(v, 0);
+	assert_true(describe_same(before, after));
+	check_changes(v, "");
+}
+
 static void test_settle_keeps_later_changes(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -1143,6 +1187,8 @@ int main(void)
 		cmocka_unit_test(test_rollback_of_a_path_brings_its_directory),
 		cmocka_unit_test(test_rollback_of_a_path_counts_links),
 		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_settle_of_a_file_with_two_names),
+		cmocka_unit_test(test_settle_of_exchanged_directories),
 		cmocka_unit_test(test_settle_keeps_later_changes),
 		cmocka_unit_test(test_settle_of_a_part_of_a_renamed_directory),
 		cmocka_unit_test(test_commit_of_a_file_over_another_keeps_xattrs),

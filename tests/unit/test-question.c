@@ -23,9 +23,6 @@
 #include "fs/question.h"
 #include "viewed.h"
 
-typedef struct viewed viewed_t;
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(viewed_t, viewed_free)
-
 #define SECOND INT64_C(1000000)
 
 static int64_t fake_now = 1000 * SECOND; /* atomic: waiting threads read it */

@@ -350,6 +350,11 @@ int view_chmod(struct viewed *v, const char *path, uint32_t mode)
 	return set_attr(v, path, SET_MODE, &(struct attr){ .mode = mode });
 }
 
+int view_chown(struct viewed *v, const char *path, uint32_t uid, uint32_t gid)
+{
+	return set_attr(v, path, SET_UID | SET_GID, &(struct attr){ .uid = uid, .gid = gid });
+}
+
 int view_utimens(struct viewed *v, const char *path, int64_t ns)
 {
 	return set_attr(v, path, SET_ATIME | SET_MTIME, &(struct attr){ .atime = ns, .mtime = ns });
@@ -503,9 +508,23 @@ void view_rollback(struct viewed *v, int64_t epoch, const char *paths)
 struct committing {
 	struct store *store;
 	struct lower *lower;
-	struct tree *to;
+	struct tree *from, *to;
+	GPtrArray *changes;
+	struct selection *selection;
 	struct apply_job job;
 };
+
+static void committing_free(struct committing *c)
+{
+	g_ptr_array_unref(c->job.changes);
+	selection_free(c->selection);
+	g_clear_pointer(&c->changes, g_ptr_array_unref);
+	tree_close(c->from);
+	tree_close(c->to);
+	lower_close(c->lower);
+	store_close(c->store);
+	g_free(c);
+}
 
 struct committing *view_commit_begin(struct viewed *v, const char *paths)
 {
@@ -513,7 +532,6 @@ struct committing *view_commit_begin(struct viewed *v, const char *paths)
 	struct change_options options = { .paths = (const char *const *)list };
 	struct committing *c = g_new0(struct committing, 1);
 	g_autoptr(GError) error = NULL;
-	g_autoptr(tree_t) from = NULL;
 	int64_t epoch;
 
 	viewed_open(v);
@@ -522,9 +540,9 @@ struct committing *view_commit_begin(struct viewed *v, const char *paths)
 	g_assert_no_error(error);
 	OK(lower_open(v->workspace, &c->lower));
 	c->to = tree_open(c->store, c->lower, epoch);
-	from = tree_open(c->store, c->lower, TREE_LOWER);
+	c->from = tree_open(c->store, c->lower, TREE_LOWER);
 	c->job = (struct apply_job){ .store = c->store, .lower = c->lower, .to = c->to, .epoch = epoch };
-	changes_between(from, c->to, &options, &c->job.changes, &error);
+	changes_between(c->from, c->to, &options, &c->job.changes, &error);
 	g_assert_no_error(error);
 	return c;
 }
@@ -546,19 +564,47 @@ bool view_commit_end(struct viewed *v, struct committing *c)
 	}
 	if (!conflicts) {
 		g_ptr_array_add(result.paths, NULL);
-		OK(overlay_settle(v->overlay, result.epoch, (const char *const *)result.paths->pdata));
+		g_ptr_array_add(result.partial, NULL);
+		OK(overlay_settle(v->overlay, result.epoch, (const char *const *)result.paths->pdata,
+				  (const char *const *)result.partial->pdata));
 		g_ptr_array_set_size(result.paths, result.paths->len - 1);
 		if (result.id)
 			apply_finish(c->store, result.id, &error);
 		g_assert_no_error(error);
 		apply_result_clear(&result);
 	}
-	g_ptr_array_unref(c->job.changes);
-	tree_close(c->to);
-	lower_close(c->lower);
-	store_close(c->store);
-	g_free(c);
+	committing_free(c);
 	return !conflicts;
+}
+
+void view_commit_choose(struct committing *c, void (*choose)(struct selection *s, void *user), void *user)
+{
+	g_autoptr(GError) error = NULL;
+
+	c->changes = c->job.changes;
+	c->selection = selection_new(c->changes, c->from, c->to);
+	choose(c->selection, user);
+	selection_taken(c->selection, &c->job.changes, &error);
+	g_assert_no_error(error);
+}
+
+void view_undo(struct viewed *v)
+{
+	struct committing *c = view_commit_begin(v, NULL);
+	g_autoptr(GPtrArray) conflicts = NULL;
+	g_autoptr(GError) error = NULL;
+	struct apply_result result = { 0 };
+
+	apply_undo(c->store, c->lower, NULL, &result, &conflicts, &error);
+	g_assert_no_error(error);
+	g_assert_null(conflicts);
+	g_ptr_array_add(result.paths, NULL);
+	OK(overlay_unsettle(v->overlay, result.epoch, (const char *const *)result.paths->pdata));
+	g_ptr_array_set_size(result.paths, result.paths->len - 1);
+	apply_finish(c->store, result.id, &error);
+	g_assert_no_error(error);
+	apply_result_clear(&result);
+	committing_free(c);
 }
 
 bool view_commit(struct viewed *v, const char *paths)
@@ -577,11 +623,7 @@ char *view_changes(struct viewed *v)
 		g_string_append_printf(s, "%c %s%s%s\n", x->status, x->from_path ? x->from_path : "", x->from_path ? " -> " : "",
 				       x->path);
 	}
-	g_ptr_array_unref(c->job.changes);
-	tree_close(c->to);
-	lower_close(c->lower);
-	store_close(c->store);
-	g_free(c);
+	committing_free(c);
 	return g_string_free(s, FALSE);
 }
 
@@ -606,6 +648,10 @@ static void describe_attr(GString *line, uint64_t ino, const struct attr *a, uns
 		g_string_append_printf(line, " #%" G_GUINT64_FORMAT, ino);
 	if (what & DESCRIBE_TIMES)
 		g_string_append_printf(line, " %" G_GINT64_FORMAT "/%" G_GINT64_FORMAT, a->mtime, a->ctime);
+	if ((what & DESCRIBE_MTIME) && !S_ISDIR(a->mode))
+		g_string_append_printf(line, " %" G_GINT64_FORMAT, a->mtime);
+	if (what & DESCRIBE_OWNER)
+		g_string_append_printf(line, " %u:%u", a->uid, a->gid);
 }
 
 static void describe_sum(GString *line, const void *data, size_t size)
@@ -674,6 +720,33 @@ static void describe_below(struct overlay *o, uint64_t dir, const char *path, un
 	}
 }
 
+static void paths_below(struct overlay *o, uint64_t dir, const char *path, GPtrArray *paths)
+{
+	g_autoptr(GPtrArray) names = NULL;
+
+	OK(list_names(o, dir, &names));
+	for (guint i = 0; i < names->len; i++) {
+		const char *name = g_ptr_array_index(names, i);
+		char *child = *path ? g_strconcat(path, "/", name, NULL) : g_strdup(name);
+		struct overlay_entry e = { 0 };
+
+		OK(overlay_lookup(o, dir, name, &e));
+		g_ptr_array_add(paths, child);
+		if (S_ISDIR(e.attr.mode))
+			paths_below(o, e.ino, child, paths);
+		overlay_forget(o, e.ino, 1);
+	}
+}
+
+GPtrArray *view_paths(struct viewed *v)
+{
+	GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+
+	viewed_open(v);
+	paths_below(v->overlay, ROOT_INO, "", paths);
+	return paths;
+}
+
 static char *lines_text(GPtrArray *lines)
 {
 	char *text;
@@ -727,6 +800,8 @@ static void describe_disk_node(const char *full, const char *path, unsigned int 
 	g_assert_cmpint(lstat(full, ret), ==, 0);
 	a = (struct attr){ .mode = ret->st_mode,
 			   .nlink = ret->st_nlink,
+			   .uid = ret->st_uid,
+			   .gid = ret->st_gid,
 			   .size = ret->st_size,
 			   .mtime = nsec_from_timespec(ret->st_mtim),
 			   .ctime = nsec_from_timespec(ret->st_ctim) };

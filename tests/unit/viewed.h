@@ -11,6 +11,7 @@
 #include <glib.h>
 
 #include "fs/overlay.h"
+#include "snapshot/selection.h"
 #include "snapshot/store.h"
 
 struct viewed {
@@ -25,6 +26,8 @@ struct viewed {
 /* viewed_new() - @rules: lines of a [files] section; NULL = everything may be written. */
 struct viewed *viewed_new(const char *rules);
 void viewed_free(struct viewed *v);
+typedef struct viewed viewed_t; /* for g_autoptr() only */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(viewed_t, viewed_free)
 /* viewed_open() - the view over what the workspace is by now; the first use does it too. viewed_close() ends it as kill -9 would. */
 void viewed_open(struct viewed *v);
 void viewed_close(struct viewed *v);
@@ -61,6 +64,7 @@ int view_text(struct viewed *v, const char *path, const char *text);
 int view_append(struct viewed *v, const char *path, const char *text);
 int view_truncate(struct viewed *v, const char *path, uint64_t size);
 int view_chmod(struct viewed *v, const char *path, uint32_t mode);
+int view_chown(struct viewed *v, const char *path, uint32_t uid, uint32_t gid);
 int view_utimens(struct viewed *v, const char *path, int64_t ns);
 int view_setxattr(struct viewed *v, const char *path, const char *name, const char *value); /* NULL removes */
 int view_getxattr(struct viewed *v, const char *path, const char *name, char **ret);
@@ -70,6 +74,9 @@ int view_read_ino(struct viewed *v, uint64_t ino, char **ret);
 int view_readlink(struct viewed *v, const char *path, char **ret);
 /* view_list() - the names as "a b c", sorted; caller frees. */
 int view_list(struct viewed *v, const char *path, char **ret);
+
+/* view_paths() - of everything but the root, sorted; array of strings, frees itself. */
+GPtrArray *view_paths(struct viewed *v);
 
 /* States */
 
@@ -82,6 +89,10 @@ bool view_commit(struct viewed *v, const char *paths);
 struct committing;
 struct committing *view_commit_begin(struct viewed *v, const char *paths);
 bool view_commit_end(struct viewed *v, struct committing *c);
+/* view_commit_choose() - between the two: only what @choose takes is committed. */
+void view_commit_choose(struct committing *c, void (*choose)(struct selection *s, void *user), void *user);
+/* view_undo() - the last commit, as the tools do. */
+void view_undo(struct viewed *v);
 /* view_changes() - "A path\nM path\n" between the workspace and now; caller frees. */
 char *view_changes(struct viewed *v);
 
@@ -91,6 +102,8 @@ enum describe {
 	DESCRIBE_INO = 1,
 	DESCRIBE_TIMES = 2,
 	DESCRIBE_LINKS = 4, /* of files */
+	DESCRIBE_MTIME = 8, /* of what is no directory */
+	DESCRIBE_OWNER = 16,
 };
 char *view_describe(struct viewed *v, unsigned int what);
 /* fresh_describe() - the same of another view that is opened on the store as it is on the disk. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * roll_back - a view goes back to an earlier state, for `sbxfs rollback` and `sbxfs review`
+ *
+ * The state before is kept as a snapshot of its own, so it can be undone.
+ */
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct attached;
+
+struct roll_back_result {
+	char *undo; /* name of the snapshot of before */
+	uint64_t names, nodes;
+};
+
+/* roll_back() - to epoch @to (0 = the start). @paths: bytestrings "aay", not globs; floating; NULL = everything. */
+bool roll_back(struct attached *a, int64_t to, GVariant *paths, bool scratch, struct roll_back_result *ret, GError **error);
