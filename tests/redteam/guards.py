@@ -16,7 +16,7 @@ def guard(what, file, old, new, who, tests):
 
 # What a verdict means
 
-guard('a denial is one', 'fs/guard.c', '	v->action = MAX(guard_effective', '	v->action = policy_action(p, v->view) == ACTION_DENY ? ACTION_READ : MAX(guard_effective', 'user',
+guard('a denial is one', 'fs/guard.c', '	v->action = MAX(', '	v->action = policy_action(p, v->view) == ACTION_DENY ? ACTION_READ : MAX(', 'user',
       'view_bytes/clone_and_compare view_bytes/every_program view_bytes/ioctl view_bytes/root_of_a_user_namespace '
       'view_bytes/what_lies_under_a_view_in_place view_names/proc_names view_names/trailing_dots_and_spaces '
       'view_names/unnamed_file_linked_at_a_denied_name view_states/rollback_to_denied_contents')
@@ -24,11 +24,11 @@ guard('deny and hide refuse reads', 'fs/guard.c',
       'return v->action >= ACTION_HIDE ? -ENOENT : v->action >= ACTION_DENY ? -EACCES : 0;', 'return v->action >= ACTION_HIDE ? -ENOENT : 0;', 'root',
       'view_bytes/seek_data view_names/denied_symlink_shows_no_target view_names/dots_and_slashes view_names/rename_exchange '
       'view_names/rename_of_a_denied_node view_names/symlink_into_what_is_denied')
-guard('read and mask refuse changes', 'fs/guard.c', 'return r < 0 ? r : v->action >= ACTION_READ ? -EROFS : 0;', 'return r;', 'root',
+guard('read and mask refuse changes', 'fs/guard.c', 'v->granted >= ACTION_READ ? -EROFS : action_asks', 'v->granted > ACTION_HIDE ? -EROFS : action_asks', 'root',
       'view_bytes/fallocate view_bytes/modes_owners_and_times view_bytes/truncate view_bytes/write_and_append '
       'view_names/hard_link_from_a_denied_file view_names/linkat_by_descriptor view_names/rename_exchange '
       'view_names/rename_of_a_denied_node view_names/rename_over_a_denied_node view_names/unlink_of_a_denied_file')
-guard('a masked file has no attributes', 'fs/guard.c', 'return v->action == ACTION_MASK ? -EACCES : guard_read(v);', 'return guard_read(v);', 'user',
+guard('a masked file has no attributes', 'fs/guard.c', 'return v->action == ACTION_MASK ? -EACCES : guard_look(v);', 'return guard_look(v);', 'user',
       'view_bytes/extended_attributes_and_lists')
 guard('a masked file is masked', 'fs/guard.c', '''bool guard_is_masked(const struct verdict *v)
 {
@@ -41,7 +41,7 @@ guard('no name where a rule forbids it', 'fs/guard.c', '''	int r = guard_change(
 	return r == -ENOENT ? -EACCES : r;''', '''	(void)v;
 	return 0;''', 'user',
       'view_names/device_nodes_and_whiteouts view_names/rename_over_a_denied_node')
-guard('no walk through a denied directory', 'fs/guard.c', 'return v->walkable ? 0 : guard_read(v);', 'return v->action >= ACTION_HIDE ? -ENOENT : 0;', 'user',
+guard('no walk through a denied directory', 'fs/guard.c', 'return v->walkable ? 0 : guard_look(v);', 'return v->action >= ACTION_HIDE ? -ENOENT : 0;', 'user',
       'view_bytes/size_times_and_links view_names/names_in_a_denied_directory')
 guard('hidden is hidden', 'fs/guard.c', 'return v->action >= ACTION_HIDE;', 'return v->action > ACTION_HIDE;', 'user',
       'view_bytes/hidden_files_leave_no_trace view_bytes/listings_and_positions view_names/create_at_a_hidden_name')
@@ -50,10 +50,10 @@ guard('stat shows nothing of a denied node', 'fs/guard.c', 'if (v->action >= ACT
 guard('no w bits on what is read-only', 'fs/guard.c', 'attr->mode &= ~0222u;', 'attr->mode &= ~0u;', 'user',
       'view_bytes/access view_bytes/ordinary_users_are_refused_at_open')
 guard('the verdict of where it came from', 'fs/guard.c',
-      'MAX(guard_effective(policy_action(p, v->view)), guard_effective(policy_action(p, v->lower)))', 'guard_effective(policy_action(p, v->view))', 'user',
+      'MAX(policy_action(p, v->view), policy_action(p, v->lower))', 'policy_action(p, v->view)', 'user',
       'view_names/rename_of_a_parent view_states/commit_of_a_directory_that_holds_it')
 guard('the verdict of where it is', 'fs/guard.c',
-      'MAX(guard_effective(policy_action(p, v->view)), guard_effective(policy_action(p, v->lower)))', 'guard_effective(policy_action(p, v->lower))', 'user',
+      'MAX(policy_action(p, v->view), policy_action(p, v->lower))', 'policy_action(p, v->lower)', 'user',
       'view_names/create_at_a_denied_name')
 guard('a verdict follows a rename', 'fs/overlay_show.c', '''	uint8_t before = n->verdict.action;
 	GHashTableIter iter;
@@ -73,18 +73,13 @@ guard('a denied directory tells nothing of its names', 'fs/overlay_name.c',
       'if (dir->verdict.action >= ACTION_DENY && (!c.node || guard_traverse(&c.node->verdict) < 0))', 'if (dir->verdict.action > ACTION_HIDE)', 'user',
       'view_bytes/size_times_and_links view_names/names_in_a_denied_directory')
 guard('making: the name', 'fs/overlay_name.c', '''		else
-			r = name_allowed(o, dir, name, m->mode, &v);''', '''		else
+			r = ask_to_name(o, dir, name, m->mode, &v, NULL);''', '''		else
 			r = 0;''', 'user',
       'view_bytes/scratch_is_no_way_around_review view_names/device_nodes_and_whiteouts '
       'view_states/profile_named_like_a_file_of_the_workspace')
-guard('making, linking, moving: a link above a protected name', 'fs/guard.c', 'return r == 0 && policy_names_closed_below(p, v->view, path) ? -EACCES : r;',
-      '(void)p;\n	(void)path;\n	return r;', 'user',
+guard('making, linking, moving: a link above a protected name', 'fs/guard.c', 'return policy_names_closed_below(p, v->view, path) ? -EACCES : 0;', 'return p && v && path ? 0 : -EACCES;', 'user',
       'view_names/symlink_above_a_denied_name')
-guard('making: the directory', 'fs/overlay_name.c', '''		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
-	if (r == 0) {
-		child_verdict''', '''		r = dir_is_removed(dir) ? -ENOENT : 0;
-	if (r == 0) {
-		child_verdict''', 'user',
+guard('making: the directory', 'fs/overlay_name.c', 'ask_to_change_in(o, dir, name, NULL);', '0;', 'user',
       'view_names/open_names_in_a_closed_directory')
 guard('making: a hidden name looks like a forbidden one', 'fs/overlay_name.c', '''		if (c.node)
 			r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
@@ -92,59 +87,45 @@ guard('making: a hidden name looks like a forbidden one', 'fs/overlay_name.c', '
 			r = -EEXIST;
 		else''', 'user',
       'view_bytes/hidden_files_leave_no_trace view_names/create_at_a_hidden_name')
-guard('linking: the file', 'fs/overlay_name.c', 'r = node_is_dir(n) ? -EPERM : guard_change(&n->verdict);', 'r = node_is_dir(n) ? -EPERM : 0;', 'user',
+guard('linking: the file', 'fs/overlay_name.c', 'r = node_is_dir(n) ? -EPERM : ask_to_change(o, n);', 'r = node_is_dir(n) ? -EPERM : 0;', 'user',
       'view_names/rename_exchange_of_parents')
-guard('linking: the file, by a handle', 'fs/overlay_name.c', 'r = node_is_dir(n) ? -EPERM : guard_change(&n->verdict);', 'r = node_is_dir(n) ? -EPERM : 0;', 'root',
+guard('linking: the file, by a handle', 'fs/overlay_name.c', 'r = node_is_dir(n) ? -EPERM : ask_to_change(o, n);', 'r = node_is_dir(n) ? -EPERM : 0;', 'root',
       'view_names/rename_exchange_of_parents')
-guard('linking: the name', 'fs/overlay_name.c', '''		child_verdict(o, dir, name, lower, false, false, &v);
-		r = name_allowed(o, dir, name, n->row.attr.mode, &v);''', '''		child_verdict(o, dir, name, lower, false, false, &v);''', 'user',
+guard('linking: the name', 'fs/overlay_name.c', '		r = ask_to_name(o, dir, name, n->row.attr.mode, &v, n);', '', 'user',
       'view_names/create_at_a_denied_name view_names/hard_link_to_a_denied_name')
-guard('linking: the directory', 'fs/overlay_name.c', '''		r = dir_is_removed(dir) ? -ENOENT : guard_change(&dir->verdict);
-	if (r == 0 && c.node)''', '''		r = dir_is_removed(dir) ? -ENOENT : 0;
-	if (r == 0 && c.node)''', 'user',
+guard('linking: the directory', 'fs/overlay_name.c', 'ask_to_change_in(o, dir, name, n);', '0;', 'user',
       'view_names/open_names_in_a_closed_directory')
 guard('linking: a hidden name looks like a forbidden one', 'fs/overlay_name.c', '''	if (r == 0 && c.node)
 		r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;''', '''	if (r == 0 && c.node)
 		r = -EEXIST;''', 'user',
       'view_names/create_at_a_hidden_name view_names/hard_link_to_a_denied_name')
-guard('reading a link', 'fs/overlay_name.c', 'r = S_ISLNK(n->row.attr.mode) ? guard_read(&n->verdict) : -EINVAL;', 'r = S_ISLNK(n->row.attr.mode) ? 0 : -EINVAL;', 'user',
+guard('reading a link', 'fs/overlay_name.c', 'r = S_ISLNK(n->row.attr.mode) ? guard_look(&n->verdict) : -EINVAL;', 'r = S_ISLNK(n->row.attr.mode) ? 0 : -EINVAL;', 'user',
       'view_names/denied_symlink_shows_no_target')
-guard('removing: the directory', 'fs/overlay_name.c', 'r = c.node && !guard_is_hidden(&c.node->verdict) ? guard_change(&dir->verdict) : -ENOENT;',
-      'r = c.node && !guard_is_hidden(&c.node->verdict) ? 0 : -ENOENT;', 'user',
+guard('removing: the directory', 'fs/overlay_name.c', 'ask_to_change_in(o, dir, name, c.node)', '0', 'user',
       'view_names/open_names_in_a_closed_directory')
-guard('removing: what goes', 'fs/overlay_name.c', '''		r = guard_change(&c.node->verdict);
-	if (r == 0 && node_is_dir(c.node) != want_dir)''', '''		r = 0;
-	if (r == 0 && node_is_dir(c.node) != want_dir)''', 'user',
+guard('removing: what goes', 'fs/overlay_name.c', 'ask_to_make(o, dir, name, &c.node->verdict, c.node)', '0', 'user',
       'view_names/removal_of_the_directory_that_holds_it view_names/unlink_of_a_denied_file')
 guard('removing: a directory with something hidden in it', 'fs/overlay_name.c', '''		if (!d || d->born == 0)
 			return -ENOTEMPTY;''', '''		if (d && d->node && !guard_is_hidden(&d->node->verdict))
 			return -ENOTEMPTY;''', 'user',
       'view_names/removal_of_the_directory_that_holds_it')
-guard('moving: what goes', 'fs/overlay_name.c', '''	int r = guard_change(&n->verdict);
-
-	if (r < 0)
-		return r;
-	child_verdict''', '''	int r = 0;
-
-	child_verdict''', 'user',
+guard('moving: what goes', 'fs/overlay_name.c', '	int r = ask_to_change(o, n);', '	int r = 0;', 'user',
       'view_names/rename_exchange_of_parents')
-guard('moving: the new name', 'fs/overlay_name.c', '''	child_verdict(o, dir, name, lower, false, node_is_dir(n), &v);
-	return name_allowed(o, dir, name, n->row.attr.mode, &v);''', '''	child_verdict(o, dir, name, lower, false, node_is_dir(n), &v);
-	return 0;''', 'user',
+guard('moving: the new name', 'fs/overlay_name.c', '	return ask_to_name(o, dir, name, n->row.attr.mode, &v, n);', '	return 0;', 'user',
       'view_names/case_and_unicode view_names/create_at_a_denied_name')
-guard('moving: what is replaced', 'fs/overlay_name.c', '		r = guard_create(&t->verdict);', '		r = 0;', 'user',
+guard('moving: what is replaced', 'fs/overlay_name.c', '		r = ask_to_make(o, m->new_dir, m->new_name, &t->verdict, t);', '		r = 0;', 'user',
       'view_names/rename_of_a_parent')
 guard('moving: what changes places', 'fs/overlay_name.c', '		return move_allowed(o, t, m->dir, m->name);', '		return 0;', 'user',
       'view_names/symlink_above_a_denied_name')
-guard('moving: the directory left', 'fs/overlay_name.c', '	r = guard_change(&m->dir->verdict);', '	r = 0;', 'user',
+guard('moving: the directory left', 'fs/overlay_name.c', 'ask_to_change_in(o, m->dir, m->name, n)', '0', 'user',
       'view_names/open_names_in_a_closed_directory')
-guard('moving: the directory entered', 'fs/overlay_name.c', '		r = guard_change(&m->new_dir->verdict);', '		r = 0;', 'user',
+guard('moving: the directory entered', 'fs/overlay_name.c', 'ask_to_change_in(o, m->new_dir, m->new_name, n)', '0', 'user',
       'view_names/open_names_in_a_closed_directory')
 
 # Listings
 
 guard('listing a denied directory', 'fs/overlay_dir.c', '''	if (r == 0)
-		r = guard_read(&dir->verdict);''', '', 'root',
+		r = guard_look(&dir->verdict);''', '', 'root',
       'view_bytes/listings_and_positions view_names/dots_and_slashes view_names/symlink_into_what_is_denied')
 guard('hidden names of the workspace in a listing', 'fs/overlay_dir.c', 'return !guard_is_hidden(&v);', 'return true;', 'user',
       'view_bytes/hidden_files_leave_no_trace view_bytes/listings_and_positions')
@@ -154,29 +135,24 @@ guard('hidden names with a row in a listing', 'fs/overlay_dir.c', 'd->born > 0 &
 # Attributes
 
 guard('no empty read of a denied file', 'fs/overlay_attr.c', '''	if (r == 0 && for_data)
-		r = guard_read(&n->verdict);''', '', 'root',
+		r = guard_look(&n->verdict);''', '', 'root',
       'view_bytes/open_and_read view_bytes/open_by_handle')
-guard('changing attributes', 'fs/overlay_attr.c', '		r = guard_change(&n->verdict);', '		r = 0;', 'user',
+guard('changing attributes', 'fs/overlay_attr.c', '		r = ask_to_change(o, n);', '		r = 0;', 'user',
       'view_bytes/modes_owners_and_times')
 guard('reading extended attributes', 'fs/overlay_xattr.c', 'guard_read_xattr(&(*ret)->verdict);', '0;', 'user',
       'view_bytes/extended_attributes_and_lists')
-guard('changing extended attributes', 'fs/overlay_xattr.c', '''	if (r == 0)
-		r = guard_change(&n->verdict);''', '', 'root',
+guard('changing extended attributes', 'fs/overlay_xattr.c', '		r = ask_to_change(o, n);', '		r = 0;', 'root',
       'view_bytes/extended_attributes_and_lists')
 
 # Bytes
 
-guard('reading bytes', 'fs/overlay_data.c', '''	if (r == 0)
-		r = guard_read(&n->verdict);
-	if (r == 0)
-		audit_read(o, n);''', '''	if (r == 0)
-		audit_read(o, n);''', 'root',
+guard('reading bytes', 'fs/overlay_data.c', '		r = ask_to_read(o, n);', '		r = 0;', 'root',
       'view_names/rename_exchange_of_parents')
-guard('changing bytes', 'fs/overlay_data.c', '		r = guard_change(&n->verdict);', '		r = 0;', 'root',
+guard('changing bytes', 'fs/overlay_data.c', '		r = ask_to_change(o, n);', '		r = 0;', 'root',
       'view_bytes/copy_file_range view_bytes/fallocate view_bytes/mmap_to_write view_bytes/splice view_bytes/write_and_append')
 guard('pages of a refused change', 'fs/overlay_data.c', '			invalidator_inode(o->invalidator, ino, true);', '			;', 'root',
       'view_bytes/mmap_to_write')
-guard('holes', 'fs/overlay_data.c', 'r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : guard_read(&n->verdict);', 'r = 0;', 'user',
+guard('holes', 'fs/overlay_data.c', 'r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : ask_to_read(o, n);', 'r = 0;', 'user',
       'view_bytes/seek_data')
 guard('the size of a masked file', 'fs/overlay_show.c', '		a.size = g_bytes_get_size(masked);', '', 'user',
       'view_bytes/mmap')
@@ -264,7 +240,7 @@ guard('names are quoted', 'snapshot/diff.c', 'else if (c < 0x20 || c >= 0x7f)', 
 
 # The controls
 
-guard('the socket knows its owner', 'fs/control_socket.c', 'return uid == geteuid() || uid == 0;', 'return uid + 1 > 0;', 'root',
+guard('the socket knows its owner', 'fs/control_socket.c', '(uid == geteuid() || uid == 0) && peer_is_outside(pid, uid)', 'peer_is_outside(pid, uid)', 'root',
       'view_states/control_socket_of_another_user')
 guard('the mode of the socket', 'fs/control_socket.c', 'mask = umask(0177);', 'mask = umask(0);', 'user',
       'view_states/controls_are_not_in_the_view')
