@@ -41,8 +41,14 @@ def until(condition, what):
 
 
 def asked(t, count=1):
-    """The questions, as soon as there are @count."""
-    return until(lambda: (found := questions(t)) and len(found) >= count and found, f'{count} questions')
+    """The questions, as soon as there are @count; none can come any more when all that was done has ended."""
+    def found():
+        over = Doing.all and all(d.process.poll() is not None for d in Doing.all)
+        there = questions(t)
+        check(not over or len(there) >= count, f'ended with {len(there)} questions, and not {count}')
+        return len(there) >= count and there
+
+    return until(found, f'{count} questions')
 
 
 def nothing_waits(t):
@@ -52,9 +58,12 @@ def nothing_waits(t):
 class Doing:
     """A process that runs Python code; what it prints is its result."""
 
+    all = []
+
     def __init__(self, code, *arguments, cwd='/'):
         prelude = 'import errno, mmap, os, signal, sys\na = sys.argv[1:]\n'
         self.process = subprocess.Popen([sys.executable, '-c', prelude + code, *arguments], stdout=subprocess.PIPE, cwd=cwd)
+        self.all.append(self)
 
     @property
     def pid(self):
@@ -178,6 +187,33 @@ def test_changes_ask(t):
             check((digest(t.mnt) == before) == (verdict == 'deny'), f'{want}: {verdict}: the view')
 
 
+@asking()
+def test_reading_without_read(t):
+    t.seed({'secret': 'mark'})
+    os.setxattr(t.w('secret'), 'user.mark', b'note')
+    yield
+    for what, code, want in (('an attribute', 'os.getxattr(a[0], "user.mark").decode()', 'note'), ('holes', 'os.lseek(os.open(a[0], os.O_RDONLY), 1, os.SEEK_HOLE)', '4')):
+        for verdict, result in (('deny', 'EACCES'), ('allow', want)):
+            doing = Doing(trying(f'print({code})'), t.m('secret'))
+            answer(t, verdict)
+            eq(doing.result(), result, f'{what}: {verdict}')
+
+
+@asking()
+def test_an_answer_is_for_one_object(t):
+    t.seed({'secret': 'mark', 'd/asks': 'other'})
+    yield
+    first = reads(t, 'secret')
+    answer(t, 'allow', '--always')
+    eq(first.result(), 'mark', 'after a yes')
+    move = Doing(trying('os.rename(a[0], os.path.dirname(a[0]) + "/../secret")\nprint("done")'), t.m('d/asks'))
+    answer(t, 'allow')
+    eq(move.result(), 'done', 'a rename')
+    other = reads(t, 'secret')
+    answer(t, 'deny')
+    eq(other.result(), 'EACCES', 'what came to its place')
+
+
 @asking('[ask cases]\ntimeout = 1\n')
 def test_time_runs_out(t):
     t.seed({'secret': 'mark', 'careful': 'x'})
@@ -299,6 +335,20 @@ def test_mapping_and_running_ask(t):
     eq(run.result(), 'ran', 'a program')
 
 
+# To the control socket, by a process whose namespaces a process of the same user may not look at.
+HIDDEN = """
+import ctypes, socket, sys
+ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(sys.argv[1])
+    try:
+        s.sendall(b'\\x09\\0\\0\\0status\\0\\0\\7')  # its length, and ("status", {}) of the type "(sa{sv})"
+        print(bool(s.recv(1)))
+    except ConnectionError:
+        print(False)
+"""
+
+
 @asking()
 def test_who_is_confined_cannot_answer(t):
     t.seed({'secret': 'mark'})
@@ -309,7 +359,11 @@ def test_who_is_confined_cannot_answer(t):
     inside = ['bwrap', '--dev-bind', '/', '/', '--unshare-user', '--unshare-pid', '--proc', '/proc', '--']
     t.program(*inside, 'sbxfs', 'ask', 'allow', number, t.name, code=(7, 8, 70))
     t.program(*inside, 'sbxfs', 'ask', 'list', t.name, code=(7, 8, 70))
-    t.program('bwrap', '--dev-bind', '/', '/', '--unshare-pid', '--proc', '/proc', '--', 'sbxfs', 'ask', 'allow', number, t.name, code=(7, 8, 70))
+    for one in (['--unshare-pid', '--proc', '/proc'], ['--unshare-user']):
+        t.program('bwrap', '--dev-bind', '/', '/', *one, '--', 'sbxfs', 'ask', 'allow', number, t.name, code=(7, 8, 70))
+    hidden = [sys.executable, '-c', HIDDEN, t.path('run/sbxfs', t.name + '.sock')]
+    eq(t.program(*hidden).out, f'{t.is_root}\n', 'from outside, hidden')
+    eq(t.program(*inside, *hidden).out, 'False\n', 'from inside, hidden')
     eq([str(q['id']) for q in questions(t)], [number], 'the question')
     answer(t, 'deny')
     eq(waiting.result(), 'EACCES', 'who asked')
@@ -449,6 +503,17 @@ def test_the_workspace_has_no_say(t):
     check('[ask]' in t.mount(code=3).err, 'no reason given')
 
 
+@asking('[ask cases]\ntimeout = 1\n')
+def test_a_yes_opens_no_other_layer(t):
+    """What is read-only for the workspace's own file stays so, and nobody is asked in vain."""
+    t.seed({'secret': 'mark', '.sbxfs.ini': '[profile w]\n[files w]\nread = /secret\n'})
+    yield
+    eq(Doing(WRITE, t.m('secret')).result(), 'EROFS' if t.is_root else 'EACCES', 'a change')
+    eq([r for r in log(t) if r['kind'] == 'question'], [], 'questions')
+    eq(reads(t, 'secret').result(), 'EACCES', 'reading')
+    eq([r['operation'] for r in log(t) if r['kind'] == 'question'], ['read'], 'questions')
+
+
 @asking('[limits cases]\ndeletions_per_minute = 4\n')
 def test_bulk_deletions_ask(t):
     t.seed({f'd/{i:02}': str(i) for i in range(12)})
@@ -459,7 +524,8 @@ def test_bulk_deletions_ask(t):
     check('deletions_per_minute = 4' in question['rule'], f'the reason: {question["rule"]}')
     answer(t, 'allow', question=question)
     # One yes is worth as many again.
-    question = until(lambda: (found := questions(t)) and found[0]['subject'] == 'd/08' and found[0], 'the ninth asks')
+    question = asked(t)[0]
+    eq(question['subject'], 'd/08', 'the ninth asks')
     answer(t, 'deny', question=question)
     eq(removing.result(), 'EACCES', 'after a no')
     eq(names(t.m('d')), ['08', '09', '10', '11'], 'left')

@@ -305,6 +305,7 @@ static void test_resolved_addresses(void **state)
 		{ "allow = a.com", "10.0.0.1", NETWORK_DENY },
 		{ "allow = a.com", "::ffff:10.0.0.1", NETWORK_DENY },
 		{ "allow = a.com", "64:ff9b::a00:1", NETWORK_DENY },
+		{ "allow = a.com", "2002:a00:1::1", NETWORK_DENY },
 		{ "allow = a.com", "fe80::1", NETWORK_DENY },
 		{ "allow = a.com, *", "127.0.0.1", NETWORK_DENY },
 		{ "default = allow", "169.254.169.254", NETWORK_DENY },
