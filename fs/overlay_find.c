@@ -201,6 +201,15 @@ void dir_keep_name(struct overlay *o, struct dentry *d)
 	dir->lookups--;
 }
 
+int dir_refuse_ring(struct overlay *o, const struct node *dir, const struct node *n)
+{
+	if (!n || !node_is_dir(n) || !node_is_below(dir, n))
+		return 0;
+	for (struct dentry *d = dir->names; d; d = d->next_of_node)
+		invalidator_expire(o->invalidator, d->parent->ino, d->name);
+	return -ESTALE;
+}
+
 struct load {
 	struct overlay *overlay;
 	struct node *dir;
@@ -223,6 +232,8 @@ static int load_name(const struct name_row *name, const struct node_row *row, vo
 			r = node_load_row(o, n, row);
 		}
 	}
+	if (r == 0)
+		r = dir_refuse_ring(o, load->dir, n);
 	if (r < 0)
 		return r;
 	d = dentry_find(load->dir, name->name);
@@ -328,19 +339,6 @@ int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving)
 			return node_follow(o, n, path, &print);
 	}
 	return 0;
-}
-
-/*
- * When @dir seems to lie in the directory @n that is found in it, then its owner moved both and what is known of the place of @dir is older
- * than that: whoever asked has to look again from the top.
- */
-static int dir_refuse_ring(struct overlay *o, const struct node *dir, const struct node *n)
-{
-	if (!node_is_dir(n) || !node_is_below(dir, n))
-		return 0;
-	for (struct dentry *d = dir->names; d; d = d->next_of_node)
-		invalidator_expire(o->invalidator, d->parent->ino, d->name);
-	return -ESTALE;
 }
 
 /* A name without a row, known or not: what does the workspace have now? */

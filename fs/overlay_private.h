@@ -116,6 +116,11 @@ bool name_is_cacheable(const struct node *dir, const struct child *c);
  * go. Does nothing for what is no directory.
  */
 void dir_keep_name(struct overlay *o, struct dentry *d);
+/*
+ * dir_refuse_ring() - before a name of @n is put into @dir. When @dir seems to lie in the directory @n, what is known of the place of @dir is
+ * older than the name: -ESTALE, and whoever asked has to look again from the top.
+ */
+int dir_refuse_ring(struct overlay *o, const struct node *dir, const struct node *n);
 /* overlay_load() - all rows of a directory are in memory after it. */
 int overlay_load(struct overlay *o, struct node *dir);
 /* overlay_lower_has() - whether the workspace has @name in the directory that shows through @dir. */

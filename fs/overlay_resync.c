@@ -60,17 +60,16 @@ static int resync_node(struct overlay *o, uint64_t ino)
 	return r;
 }
 
-/* Turns a node whose row is gone back into what the workspace has at @d. False when that is something else. */
+/* Whether a name without a row shows its node as the workspace has it; a node whose own row is gone, too, becomes just that. */
 static bool dentry_become_lower(struct overlay *o, struct dentry *d)
 {
 	struct node *n = d->node;
 	struct fingerprint print;
 
-	if (n->row.born > 0)
-		return true;
 	if (overlay_lower_has(o, d->parent, d->name, &print) <= 0 || !node_same_object(n, &print))
 		return false;
-	node_become_lower(o, n, &print);
+	if (n->row.born == 0)
+		node_become_lower(o, n, &print);
 	return true;
 }
 
@@ -92,7 +91,15 @@ static int resync_name(struct overlay *o, const struct changed_name *c)
 		r = node_load_row(o, n, &node_row);
 	}
 	d = dentry_find(dir, c->name);
-	if (r == 0 && row.born > 0) {
+	if (r == 0 && row.born > 0)
+		r = dir_refuse_ring(o, dir, n);
+	if (r == -ESTALE) {
+		/* Until the names above it are in place, nothing of it is known. */
+		if (d)
+			dentry_remove(d);
+		dir->rows_loaded = false;
+		r = 0;
+	} else if (r == 0 && row.born > 0) {
 		if (d)
 			dentry_set_node(d, n);
 		else
@@ -108,6 +115,30 @@ static int resync_name(struct overlay *o, const struct changed_name *c)
 	node_row_clear(&node_row);
 	name_row_clear(&row);
 	return r;
+}
+
+/* Looks up every name on the way to @path, as far as there is one. */
+static void resync_path(struct overlay *o, const char *path)
+{
+	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+	struct child c = { .node = node_find(o->nodes, ROOT_INO) };
+
+	for (char **part = parts; *part && c.node && node_is_dir(c.node); part++)
+		if (overlay_child(o, c.node, *part, &c) < 0)
+			return;
+}
+
+/*
+ * What is the workspace's own again, and has been moved in the view before, gets its old name at once: whoever has it, or something in
+ * it, open goes on with that.
+ */
+static void resync_place(struct overlay *o, uint64_t ino)
+{
+	struct node *n = node_find(o->nodes, ino);
+	g_autofree char *path = n && !n->names && n->row.born == 0 && n->is_lower ? g_strdup(n->origin) : NULL;
+
+	if (path)
+		resync_path(o, path);
 }
 
 int overlay_resync(struct overlay *o, const struct changed_rows *c)
@@ -132,6 +163,9 @@ int overlay_resync(struct overlay *o, const struct changed_rows *c)
 		invalidator_expire(o->invalidator, name->parent, name->name);
 		invalidator_inode(o->invalidator, name->parent, true);
 	}
+	/* Now that the verdicts above them hold. */
+	for (guint i = 0; r == 0 && i < c->nodes->len; i++)
+		resync_place(o, g_array_index(c->nodes, uint64_t, i));
 	for (guint i = 0; i < c->nodes->len; i++) {
 		uint64_t ino = g_array_index(c->nodes, uint64_t, i);
 		struct node *n = node_find(o->nodes, ino);

@@ -911,7 +911,8 @@ int store_node_restore(struct store *s, int64_t epoch, uint64_t ino)
 
 	if (r == 0)
 		r = store_node_drop(s, ino);
-	if (r == 0 && past.ino) {
+	/* What only an open descriptor held then has no name to come back to. */
+	if (r == 0 && past.ino && (past.attr.nlink > 0 || past.ino == ROOT_INO)) {
 		past.born = 0;
 		r = store_node_put(s, &past);
 	}

@@ -876,6 +876,22 @@ void view_check(struct viewed *v)
 	}
 }
 
+int64_t view_unreachable_rows(struct viewed *v)
+{
+	struct db_query *q = db_query(store_db(overlay_store(v->overlay)),
+				      "WITH RECURSIVE up (ino) AS (VALUES (1) UNION SELECT n.ino FROM name n JOIN up ON n.parent = up.ino "
+				      "WHERE n.died = 9223372036854775807 AND n.ino != 0) "
+				      "SELECT count(*) FROM name WHERE died = 9223372036854775807 AND parent NOT IN up");
+	int64_t count;
+
+	overlay_lock(v->overlay);
+	g_assert_cmpint(db_step(q), ==, 1);
+	count = db_int(q, 0);
+	db_done(q);
+	overlay_unlock(v->overlay);
+	return count;
+}
+
 int64_t view_rows(struct viewed *v, const char *table)
 {
 	static const char *const tables[] = { "node", "name", "content" };

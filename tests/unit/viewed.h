@@ -115,3 +115,5 @@ bool describe_same(const char *a, const char *b);
 void view_check(struct viewed *v);
 /* view_rows() - live rows of a table ("node", "name", "content"). */
 int64_t view_rows(struct viewed *v, const char *table);
+/* view_unreachable_rows() - live names to which no way leads from the root. */
+int64_t view_unreachable_rows(struct viewed *v);
