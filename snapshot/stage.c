@@ -174,13 +174,16 @@ static void xattr_remove_one(const char *name, const void *value, size_t size, v
 		xattr_failed(w, name);
 }
 
-static int set_xattrs(const char *magic, const struct stage_attr *attr)
+/* Their owner may change attributes of a file that he may not write: *ret_opened when it got the bit for that, to be taken back. */
+static int set_xattrs(const char *magic, const struct attr *now, const struct stage_attr *attr, bool *ret_opened)
 {
 	struct xattr_work w = { .magic = magic, .attr = attr };
 	GBytes *have = NULL;
 	int r = read_xattrs(magic, &have);
 
 	if (r == 0 && !xattrs_equal(have, attr->xattrs)) {
+		*ret_opened = !(now->mode & S_IWUSR) && !S_ISLNK(now->mode) && geteuid() != 0 &&
+			      chmod(magic, (now->mode & 07777) | S_IWUSR) == 0;
 		xattrs_foreach(have, xattr_remove_one, &w);
 		xattrs_foreach(attr->xattrs, xattr_set_one, &w);
 	}
@@ -214,16 +217,18 @@ static int set_attr(struct magic *m, const struct stage_attr *attr)
 {
 	uint32_t mode = attr->attr.mode & 07777;
 	struct fingerprint now;
-	bool given = true;
+	bool given = true, opened = false;
 	int r = lower_stat_at(m->fd, "", &now);
 
 	if (r == 0 && (attr->set & SET_OWNER))
 		r = set_owner(m->fd, &now.attr, attr, &given);
 	if (r == 0 && (attr->set & SET_XATTRS))
-		r = set_xattrs(m->path, attr);
+		r = set_xattrs(m->path, &now.attr, attr, &opened);
+	if (r < 0 && opened)
+		(void)!chmod(m->path, now.attr.mode & 07777);
 	if (r < 0)
 		return r;
-	if ((attr->set & (SET_MODE | SET_OWNER)) && !S_ISLNK(now.attr.mode)) {
+	if ((opened || (attr->set & (SET_MODE | SET_OWNER))) && !S_ISLNK(now.attr.mode)) {
 		if (!(attr->set & SET_MODE))
 			mode = now.attr.mode & 07777;
 		if (!given && (mode & (S_ISUID | S_ISGID)) && !S_ISDIR(now.attr.mode)) {
