@@ -5,6 +5,7 @@
 #include "fs/control.h"
 #include "rules/policy.h"
 #include "snapshot/diff.h"
+#include "snapshot/git_history.h"
 #include "tools/attach.h"
 #include "tools/doctor.h"
 #include "tools/finding.h"
@@ -85,11 +86,61 @@ static void check_policy(GPtrArray *findings, const struct sandbox *s, const str
 	g_clear_pointer(&found, policy_free);
 }
 
+#define COMMITS_MAX 10000
+
+struct tracked {
+	const struct policy *policy;
+	const char *dir; /* of the repository */
+	char *path, *commit; /* the first that is closed */
+	unsigned count;
+};
+
+static void note_tracked(const char *path, const char *commit, void *user)
+{
+	struct tracked *t = user;
+	g_autofree char *full = *t->dir ? g_build_filename(t->dir, path, NULL) : g_strdup(path);
+
+	if (policy_action(t->policy, policy_match_path(t->policy, full, false)) < ACTION_MASK)
+		return;
+	if (t->count++ == 0) {
+		t->path = g_steal_pointer(&full);
+		t->commit = g_strdup(commit);
+	}
+}
+
+/* What was committed is in the object store, and that is not closed by closing the name. */
+static void check_repository(GPtrArray *findings, const struct attached *a, const char *dir)
+{
+	struct tracked t = { .policy = a->policy, .dir = dir };
+	g_autofree char *place = g_build_filename(dir, ".git", NULL);
+	g_autofree char *shown = diff_quote_path(place);
+	g_autoptr(GError) error = NULL;
+	int r = git_history_each(a->lower, dir, COMMITS_MAX, note_tracked, &t, &error);
+	g_autofree char *path = t.path ? diff_quote_path(t.path) : NULL;
+
+	if (r < 0)
+		finding_add(findings, FINDING_NOTE, "git-history", a->sandbox->name, NULL, "%s cannot be looked into: %s", shown,
+			    error ? error->message : g_strerror(-r));
+	if (t.count > 0)
+		finding_add(findings, FINDING_LACKING, "git-history", a->sandbox->name,
+			    "revoke such secrets, or close .git too, or rewrite the history",
+			    "of %u closed path%s in its commits the contents can be read through %s: %s in %.12s", t.count,
+			    t.count == 1 ? "" : "s", shown, path, t.commit);
+	else if (r >= 0)
+		finding_add(findings, r == 0 ? FINDING_OK : FINDING_NOTE, "git-history", a->sandbox->name, NULL,
+			    "%s: no closed path was committed%s", shown, r == 0 ? "" : " in the last 10,000 commits; older ones were not looked at");
+	g_free(t.path);
+	g_free(t.commit);
+}
+
+/* And the repositories that the same walk meets. */
 static void check_hard_links(GPtrArray *findings, struct attached *a)
 {
 	struct hard_links links = { 0 };
 
 	hard_links_find(a->lower, a->policy, &links);
+	for (unsigned i = 0; i < links.repositories->len; i++)
+		check_repository(findings, a, links.repositories->pdata[i]);
 	for (unsigned i = 0; i < links.found->len; i++) {
 		const struct hard_link *l = links.found->pdata[i];
 		g_autofree char *closed = diff_quote_path(l->closed);

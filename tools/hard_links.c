@@ -13,6 +13,7 @@ struct walk {
 	const struct policy *policy;
 	GHashTable *files; /* "DEV:INO" -> struct hard_link, one of its names may be missing */
 	GQueue todo;	   /* struct directory */
+	GPtrArray *repositories;
 	uint64_t unreadable;
 };
 
@@ -70,6 +71,8 @@ static void look_at(struct walk *w, const struct directory *parent, int fd, cons
 		return;
 	is_dir = S_ISDIR(f.attr.mode);
 	match = policy_match_child(w->policy, parent->match, path, is_dir);
+	if (g_str_equal(name, ".git") && policy_action(w->policy, match) < ACTION_DENY)
+		g_ptr_array_add(w->repositories, g_strdup(parent->path));
 	if (is_dir)
 		add_directory(w, path, match);
 	else if (S_ISREG(f.attr.mode) && f.attr.nlink > 1)
@@ -113,6 +116,7 @@ void hard_links_find(struct lower *l, const struct policy *p, struct hard_links 
 		.policy = p,
 		.files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, hard_link_free),
 		.todo = G_QUEUE_INIT,
+		.repositories = g_ptr_array_new_with_free_func(g_free),
 	};
 	struct directory *d;
 
@@ -123,6 +127,7 @@ void hard_links_find(struct lower *l, const struct policy *p, struct hard_links 
 	}
 	ret->found = g_ptr_array_new_with_free_func(hard_link_free);
 	ret->unreadable = w.unreadable;
+	ret->repositories = w.repositories;
 	take_pairs(w.files, ret->found);
 	g_hash_table_unref(w.files);
 }
@@ -130,4 +135,5 @@ void hard_links_find(struct lower *l, const struct policy *p, struct hard_links 
 void hard_links_clear(struct hard_links *h)
 {
 	g_clear_pointer(&h->found, g_ptr_array_unref);
+	g_clear_pointer(&h->repositories, g_ptr_array_unref);
 }

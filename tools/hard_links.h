@@ -22,6 +22,7 @@ struct hard_link {
 
 struct hard_links {
 	GPtrArray *found;    /* struct hard_link, one for each file; in no order */
+	GPtrArray *repositories; /* directories with a .git that the policy shows, met on the way */
 	uint64_t unreadable; /* directories that could not be looked into */
 };
 

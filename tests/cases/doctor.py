@@ -55,6 +55,29 @@ def test_names_of_one_file_that_the_rules_tell_apart(t):
     eq(read(t.m('d/open')), b'secret', 'what it warns of is so')
 
 
+@ruled
+def test_closed_paths_in_the_history(t):
+    """Contents that were committed are readable through .git; the rules cannot change that, so it is said."""
+    t.seed({'a.deny': 'secret', 'f': 'f', 'sub/x.mask': 'K=v', 'clean/f': 'f'})
+    for top, add, remove in (('.', ('a.deny', 'f'), 'a.deny'), ('sub', ('x.mask',), None), ('clean', ('f',), None)):
+        at = t.w(top)
+        t.program('git', 'init', '-q', at)
+        t.program('git', '-C', at, 'add', '-f', *add)
+        t.program('git', '-C', at, 'commit', '-qm', 'first')
+        if remove:
+            t.program('git', '-C', at, 'rm', '-q', '--cached', remove)
+            t.program('git', '-C', at, 'commit', '-qm', 'second')
+    t.program('git', 'init', '-q', t.w('unborn'))
+    yield
+    found = doctor(t, t.name)
+    expect(found, 'git-history', 'lacking', ' .git:', 'a.deny', 'revoke')
+    expect(found, 'git-history', 'lacking', 'sub/.git:', 'sub/x.mask')
+    expect(found, 'git-history', 'ok', 'clean/.git')
+    expect(found, 'git-history', 'ok', 'unborn/.git')
+    eq(len(found['git-history']), 4, f'repositories: {short(found["git-history"])}')
+    eq(t.program('git', '-C', t.mnt, 'show', 'HEAD~1:a.deny').out, 'secret', 'what it warns of is so')
+
+
 @once
 def test_a_view_whose_process_is_gone(t):
     t.kill_daemon()
