@@ -84,7 +84,8 @@ static int dir_touch(struct overlay *o, struct node *dir, int links)
 		dir->row.flags |= NODE_OWN_TIMES;
 	}
 	dir->row.ino = dir->ino;
-	dir->row.attr.nlink += links;
+	/* That of one which shows the workspace is no count, as its owner and rollbacks change it unseen; 0 would say that it was removed. */
+	dir->row.attr.nlink = MAX((int64_t)dir->row.attr.nlink + links, 1);
 	dir->row.attr.mtime = dir->row.attr.ctime = now;
 	return node_save(o, dir);
 }

@@ -756,6 +756,30 @@ static void test_rollback_moves_a_directory_in_use(void **state)
 	view_check(v);
 }
 
+/* A directory of the workspace does not count its subdirectories right, but is there as long as it has a name. */
+static void test_rollback_keeps_a_directory_without_count(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t before, after;
+	struct attr a;
+
+	(void)state;
+	host_text(v, "b/c/f", "f");
+	before = view_snapshot(v, "before");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(view_rename(v, "b/c", "x", 0), 0);
+		view_rollback(v, before, "b/c");
+	}
+	assert_int_equal(view_stat(v, "b", &a), 0);
+	assert_int_equal(a.nlink, 1);
+	assert_int_equal(view_text(v, "b/own", "own"), 0);
+	after = view_snapshot(v, "after");
+	assert_int_equal(view_chmod(v, "b", 0700), 0);
+	view_rollback(v, after, NULL);
+	check_text(v, "b/own", "own");
+	view_check(v);
+}
+
 /* Names of a directory that can't be loaded while another is still in its place follow the index all the same. */
 static void test_rollback_of_directories_that_changed_places(void **state)
 {
@@ -1280,6 +1304,7 @@ int main(void)
 		cmocka_unit_test(test_rollback_gives_held_nodes_back),
 		cmocka_unit_test(test_rollback_of_paths),
 		cmocka_unit_test(test_rollback_of_a_path_brings_its_directory),
+		cmocka_unit_test(test_rollback_keeps_a_directory_without_count),
 		cmocka_unit_test(test_rollback_moves_a_directory_in_use),
 		cmocka_unit_test(test_rollback_of_directories_that_changed_places),
 		cmocka_unit_test(test_rollback_of_a_path_counts_links),
