@@ -261,3 +261,13 @@ bool node_is_below(const struct node *n, const struct node *ancestor)
 			return false;
 	return n != NULL;
 }
+
+bool node_is_attached(const struct node *n)
+{
+	if (n->ino == ROOT_INO)
+		return true;
+	for (const struct dentry *d = n->names; d; d = d->next_of_node)
+		if (node_is_attached(d->parent))
+			return true;
+	return false;
+}

@@ -113,6 +113,8 @@ char *node_lower_path(const struct node *n);
 char *dentry_lower_path(const struct dentry *d);
 /* node_is_below() - whether @n is @ancestor or lies below it. */
 bool node_is_below(const struct node *n, const struct node *ancestor);
+/* node_is_attached() - whether a way leads to @n from the root: else it, or a directory above it, was removed or moved by its owner. */
+bool node_is_attached(const struct node *n);
 
 /* Listings: see fs/overlay_dir.c */
 void listing_free(struct listing *l);

@@ -80,7 +80,7 @@ static bool lower_name_visible(struct overlay *o, struct node *dir, const char *
 
 static int listing_new(struct overlay *o, struct node *dir, struct listing **ret)
 {
-	g_autofree char *lower_dir = node_lower_path(dir);
+	g_autofree char *lower_dir = node_is_attached(dir) ? node_lower_path(dir) : NULL;
 	g_autoptr(GPtrArray) names = NULL;
 	g_autoptr(GHashTable) present = NULL;
 	struct listing *l;

@@ -37,10 +37,20 @@ int overlay_dir(struct overlay *o, uint64_t ino, struct node **ret)
 	return r;
 }
 
-bool node_same_object(const struct node *n, const struct fingerprint *print)
+static bool node_same_object(const struct node *n, const struct fingerprint *print)
 {
 	return n->print_ino == print->ino && n->print_dev == print->dev && n->print_btime == print->btime &&
 	       ((n->row.attr.mode ^ print->attr.mode) & S_IFMT) == 0;
+}
+
+bool node_shows_lower(const struct node *n, const struct fingerprint *print)
+{
+	/*
+	 * A row without names is an unlinked file, unless it has links left: those that were not looked up yet. A directory's links are not
+	 * names: with a row it has one place, whose name has a row, too.
+	 */
+	return node_same_object(n, print) &&
+	       (n->row.born == 0 || (!S_ISDIR(print->attr.mode) && print->attr.nlink > 1 && n->row.attr.nlink > 0));
 }
 
 void node_set_print(struct node *n, const struct fingerprint *print)
@@ -130,12 +140,7 @@ static int node_of_lower(struct overlay *o, const struct fingerprint *print, str
 			return r;
 		if (!n)
 			break;
-		/*
-		 * A row without names is an unlinked file, unless it has links left: those that were not looked up yet. A directory's
-		 * links are not names.
-		 */
-		if (node_same_object(n, print) &&
-		    (n->row.born == 0 || (!S_ISDIR(print->attr.mode) && print->attr.nlink > 1 && n->row.attr.nlink > 0)))
+		if (node_shows_lower(n, print))
 			break;
 		if (fresh)
 			node_release(o->nodes, n);
@@ -351,8 +356,11 @@ static int child_of_lower(struct overlay *o, struct node *dir, const char *name,
 
 	if (r < 0)
 		return r;
-	if (d && (r == 0 || !node_same_object(d->node, &print))) {
-		/* Its owner took it away or put something else there. Who still has it open reads what was at that path. */
+	if (d && (r == 0 || !node_shows_lower(d->node, &print))) {
+		/*
+		 * Its owner took it away or put something else there, or a rollback gave it another place. Who still has it open reads what
+		 * was at that path.
+		 */
 		n = d->node;
 		if (!n->origin && !d->next_of_node && n->names == d)
 			n->origin = node_lower_path(n);
@@ -394,8 +402,13 @@ int overlay_child(struct overlay *o, struct node *dir, const char *name, struct 
 	*ret = (struct child){ .dentry = r == 0 ? dentry_find(dir, name) : NULL };
 	if (r < 0)
 		return r;
-	if (!ret->dentry || (ret->dentry->born == 0))
-		return child_of_lower(o, dir, name, ret);
+	if (!ret->dentry || ret->dentry->born == 0) {
+		if (node_is_attached(dir))
+			return child_of_lower(o, dir, name, ret);
+		/* At its old path may be another directory by now. */
+		ret->dentry = NULL;
+		return 0;
+	}
 	r = dentry_shows(o, ret->dentry);
 	ret->node = r > 0 ? ret->dentry->node : NULL;
 	return MIN(r, 0);

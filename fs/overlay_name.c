@@ -10,11 +10,6 @@
 #include "fs/overlay_private.h"
 #include "snapshot/origin_base.h"
 
-static bool dir_is_removed(const struct node *dir)
-{
-	return !dir->names && dir->ino != ROOT_INO;
-}
-
 /* Takes one link from @n. A pure workspace object with one link needs no row for that: its name is all there is to take away. */
 static int node_unlink_row(struct overlay *o, struct node *n)
 {
@@ -89,7 +84,8 @@ static int dir_touch(struct overlay *o, struct node *dir, int links)
 		dir->row.flags |= NODE_OWN_TIMES;
 	}
 	dir->row.ino = dir->ino;
-	dir->row.attr.nlink += links;
+	/* That of one which shows the workspace is no count, as its owner and rollbacks change it unseen; 0 would say that it was removed. */
+	dir->row.attr.nlink = MAX((int64_t)dir->row.attr.nlink + links, 1);
 	dir->row.attr.mtime = dir->row.attr.ctime = now;
 	return node_save(o, dir);
 }
@@ -245,7 +241,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 	audit_begin(o, &(struct audit_about){ .operation = m->operation, .ino = parent, .name = name });
 	r = name_target(o, parent, name, &dir, &c);
 	if (r == 0)
-		r = dir_is_removed(dir) ? -ENOENT : ask_to_change_in(o, dir, name, NULL);
+		r = !node_is_attached(dir) ? -ENOENT : ask_to_change_in(o, dir, name, NULL);
 	if (r == 0) {
 		child_verdict(o, dir, name, NULL, true, S_ISDIR(m->mode), &v);
 		audit_verdict(o, &v);
@@ -340,10 +336,10 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 	if (r == 0)
 		r = node_is_dir(n) ? -EPERM : ask_to_change(o, n);
 	if (r == 0)
-		r = dir_is_removed(dir) ? -ENOENT : ask_to_change_in(o, dir, name, n);
+		r = !node_is_attached(dir) ? -ENOENT : ask_to_change_in(o, dir, name, n);
 	if (r == 0 && c.node)
 		r = guard_is_hidden(&c.node->verdict) ? -EACCES : -EEXIST;
-	if (r == 0 && !n->names)
+	if (r == 0 && !node_is_attached(n))
 		r = -ENOENT; /* unlinked: it may not come back */
 	if (r == 0) {
 		lower = node_lower_path(n);
@@ -595,7 +591,7 @@ static int move_check(struct overlay *o, const struct move *m, unsigned int flag
 	r = ask_to_change_in(o, m->dir, m->name, n);
 	if (r == 0)
 		r = ask_to_change_in(o, m->new_dir, m->new_name, n);
-	if (r == 0 && dir_is_removed(m->new_dir))
+	if (r == 0 && !node_is_attached(m->new_dir))
 		r = -ENOENT;
 	if (r == 0)
 		r = move_allowed(o, n, m->new_dir, m->new_name);

@@ -28,6 +28,22 @@ int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const 
 	return r < 0 ? r : dentry_save(o, d, d->node->ino);
 }
 
+/* Forgets the names of @n in directories that no way leads to: rows of them would never be found again. Who has it open goes on without. */
+static void node_drop_detached(struct overlay *o, struct node *n)
+{
+	for (struct dentry *d = n->names, *next; d; d = next) {
+		struct node *dir = d->parent;
+
+		next = d->next_of_node;
+		if (node_is_attached(dir))
+			continue;
+		if (n->is_lower && !n->origin && n->names == d && !next)
+			n->origin = node_lower_path(n);
+		dentry_remove(d);
+		node_release(o->nodes, dir);
+	}
+}
+
 int node_anchor(struct overlay *o, struct node *n)
 {
 	g_autofree char *path = NULL;
@@ -36,6 +52,7 @@ int node_anchor(struct overlay *o, struct node *n)
 
 	if (n->row.born > 0)
 		return 0;
+	node_drop_detached(o, n);
 	for (struct dentry *d = n->names; r == 0 && d; d = d->next_of_node)
 		r = node_anchor(o, d->parent);
 	if (r < 0)

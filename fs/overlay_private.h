@@ -127,7 +127,8 @@ int overlay_load(struct overlay *o, struct node *dir);
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
 /* overlay_leave_dir() - forgets o->last_dir: what is under its path may be another directory now. */
 void overlay_leave_dir(struct overlay *o);
-bool node_same_object(const struct node *n, const struct fingerprint *print);
+/* node_shows_lower() - whether a name without a row that has the object @print in the workspace shows it as @n. */
+bool node_shows_lower(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
 /* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
 void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);

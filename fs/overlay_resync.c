@@ -66,7 +66,7 @@ static bool dentry_become_lower(struct overlay *o, struct dentry *d)
 	struct node *n = d->node;
 	struct fingerprint print;
 
-	if (overlay_lower_has(o, d->parent, d->name, &print) <= 0 || !node_same_object(n, &print))
+	if (overlay_lower_has(o, d->parent, d->name, &print) <= 0 || !node_shows_lower(n, &print))
 		return false;
 	if (n->row.born == 0)
 		node_become_lower(o, n, &print);
@@ -81,7 +81,8 @@ static int resync_name(struct overlay *o, const struct changed_name *c)
 	struct dentry *d;
 	int r;
 
-	if (!dir || !dir->rows_loaded)
+	/* Of a directory that could not be loaded whole, some rows are in memory all the same. */
+	if (!dir || (!dir->rows_loaded && !dentry_find(dir, c->name)))
 		return 0;
 	r = store_name_get(o->store, EPOCH_LIVE, c->parent, c->name, &row);
 	if (r == 0 && row.ino)

@@ -728,6 +728,80 @@ static void test_rollback_of_a_path_brings_its_directory(void **state)
 	view_check(v);
 }
 
+/* What was seen at its own place may come back as a change that put it elsewhere, without a whiteout there: its owner had taken it away. */
+static void test_rollback_moves_a_directory_in_use(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t before, after;
+	uint64_t a;
+
+	(void)state;
+	host_text(v, "a/f", "f");
+	before = view_snapshot(v, "before");
+	assert_int_equal(view_chmod(v, "a", 0700), 0);
+	assert_int_equal(view_mkdir(v, "c"), 0);
+	host_run(v, "mv a ../away");
+	assert_int_equal(view_rename(v, "a", "c/a", 0), 0);
+	after = view_snapshot(v, "after");
+	host_run(v, "mv ../away a");
+	view_rollback(v, before, NULL);
+	kernel_forget_all(v);
+	a = view_ino(v, "a");
+	check_text(v, "a/f", "f");
+	view_rollback(v, after, NULL);
+	check_text(v, "a/f", "f");
+	assert_int_not_equal(view_ino(v, "a"), a);
+	assert_int_equal(view_ino(v, "c/a"), a);
+	assert_int_equal(view_rows(v, "name"), 2);
+	view_check(v);
+}
+
+/* A directory of the workspace does not count its subdirectories right, but is there as long as it has a name. */
+static void test_rollback_keeps_a_directory_without_count(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t before, after;
+	struct attr a;
+
+	(void)state;
+	host_text(v, "b/c/f", "f");
+	before = view_snapshot(v, "before");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(view_rename(v, "b/c", "x", 0), 0);
+		view_rollback(v, before, "b/c");
+	}
+	assert_int_equal(view_stat(v, "b", &a), 0);
+	assert_int_equal(a.nlink, 1);
+	assert_int_equal(view_text(v, "b/own", "own"), 0);
+	after = view_snapshot(v, "after");
+	assert_int_equal(view_chmod(v, "b", 0700), 0);
+	view_rollback(v, after, NULL);
+	check_text(v, "b/own", "own");
+	view_check(v);
+}
+
+/* Names of a directory that can't be loaded while another is still in its place follow the index all the same. */
+static void test_rollback_of_directories_that_changed_places(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t epoch;
+
+	(void)state;
+	host_dir(v, "a");
+	host_dir(v, "b");
+	assert_int_equal(view_mkdir(v, "a/b"), 0);
+	assert_int_equal(view_mkdir(v, "b/b"), 0);
+	assert_int_equal(view_text(v, "b/b/a", "file"), 0);
+	epoch = view_snapshot(v, "s");
+	assert_int_equal(view_rename(v, "b/b", "a/b", RENAME_EXCHANGE), 0);
+	assert_int_equal(view_rename(v, "a/b/a", "b", RENAME_EXCHANGE), 0);
+	assert_int_equal(view_mkdir(v, "a/b/a/a"), 0);
+	view_rollback(v, epoch, "a");
+	check_list(v, "b", "b");
+	check_text(v, "b/b/a", "file");
+	view_check(v);
+}
+
 static void test_rollback_of_a_path_counts_links(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -990,6 +1064,51 @@ static void test_owner_removes_a_directory_in_use(void **state)
 	view_check(v);
 }
 
+static bool count_name(const char *name, const struct overlay_entry *entry, uint64_t next_offset, void *count)
+{
+	(void)name;
+	(void)entry;
+	(void)next_offset;
+	++*(int *)count;
+	return true;
+}
+
+/* Who is still in a directory whose owner put another in its place changes nothing: no way would lead to it. */
+static void test_owner_replaces_a_directory_in_use(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct overlay_entry e;
+	uint64_t d, f;
+	int names = 0;
+
+	(void)state;
+	host_text(v, "d/f", "f");
+	host_text(v, "d/g", "g");
+	d = view_ino(v, "d");
+	f = view_ino(v, "d/f");
+	host_run(v, "mkdir s; mv d ../old; mkdir d; cp ../old/g d/f; cp ../old/g d/g");
+	check_text(v, "d/f", "g");
+	assert_int_not_equal(view_ino(v, "d"), d);
+	assert_int_equal(overlay_lookup(v->overlay, d, "g", &e), 0);
+	assert_int_equal(e.ino, 0);
+	assert_int_equal(overlay_readdir(v->overlay, d, 0, false, count_name, &names), 0);
+	assert_int_equal(names, 2); /* . and .. */
+	assert_int_equal(overlay_mkdir(v->overlay, d, "n", 0755, &somebody, &e), -ENOENT);
+	assert_int_equal(overlay_unlink(v->overlay, d, "f"), -ENOENT);
+	assert_int_equal(overlay_rename(v->overlay, d, "f", ROOT_INO, "f", 0), -ENOENT);
+	assert_int_equal(overlay_rename(v->overlay, ROOT_INO, "s", d, "s", 0), -ENOENT);
+	assert_int_equal(overlay_link(v->overlay, f, ROOT_INO, "f", &e), -ENOENT);
+	assert_int_equal(view_rows(v, "name"), 0);
+	/* What was in it is held by whoever has it open, and by no name. */
+	assert_int_equal(overlay_write(v->overlay, f, "x", 1, 0, &somebody), 0);
+	assert_int_equal(view_rows(v, "name"), 0);
+	check_text(v, "d/f", "g");
+	check_list(v, "d", "f g");
+	kernel_forget_all(v);
+	assert_int_equal(view_rows(v, "node"), 0);
+	view_check(v);
+}
+
 static void test_rmdir_of_what_shows_nothing(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -1185,6 +1304,9 @@ int main(void)
 		cmocka_unit_test(test_rollback_gives_held_nodes_back),
 		cmocka_unit_test(test_rollback_of_paths),
 		cmocka_unit_test(test_rollback_of_a_path_brings_its_directory),
+		cmocka_unit_test(test_rollback_keeps_a_directory_without_count),
+		cmocka_unit_test(test_rollback_moves_a_directory_in_use),
+		cmocka_unit_test(test_rollback_of_directories_that_changed_places),
 		cmocka_unit_test(test_rollback_of_a_path_counts_links),
 		cmocka_unit_test(test_settle),
 		cmocka_unit_test(test_settle_of_a_file_with_two_names),
@@ -1195,6 +1317,7 @@ int main(void)
 		cmocka_unit_test(test_commit_of_a_directory_over_a_symlink),
 		cmocka_unit_test(test_owner_removes_what_the_sandbox_touched),
 		cmocka_unit_test(test_owner_removes_a_directory_in_use),
+		cmocka_unit_test(test_owner_replaces_a_directory_in_use),
 		cmocka_unit_test(test_owner_turns_directories_inside_out),
 		cmocka_unit_test(test_rmdir_of_what_shows_nothing),
 		cmocka_unit_test(test_failures_leave_nothing),

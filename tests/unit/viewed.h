@@ -111,7 +111,7 @@ char *fresh_describe(struct viewed *v, unsigned int what);
 char *disk_describe(const char *dir, unsigned int what);
 /* describe_same() - else says on standard error where they part. */
 bool describe_same(const char *a, const char *b);
-/* view_check() - memory and index agree. */
+/* view_check() - memory and index agree, and a way leads to each name in it. */
 void view_check(struct viewed *v);
 /* view_rows() - live rows of a table ("node", "name", "content"). */
 int64_t view_rows(struct viewed *v, const char *table);
