@@ -90,8 +90,9 @@ class Tmux:
         self.end_file = t.path('tmp', 'end')
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.end_file)
+        # Run by a shell of ours: left to itself tmux takes $SHELL or the user's login shell, and for `nobody` that is nologin.
         script = f'{command}; echo $? >{self.end_file}.new; mv {self.end_file}.new {self.end_file}; read -r forever'
-        self._call('-f', '/dev/null', 'new-session', '-d', '-x', str(columns), '-y', str(rows), script)
+        self._call('-f', '/dev/null', 'new-session', '-d', '-x', str(columns), '-y', str(rows), '/bin/sh', '-c', script)
 
     def _call(self, *arguments):
         done = subprocess.run(['tmux', '-S', self.socket, *arguments], capture_output=True, check=False, timeout=PATIENCE)
