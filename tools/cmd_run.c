@@ -131,15 +131,40 @@ static bool is_live(const char *name)
 	return s && s->live;
 }
 
+static bool find_or_mount_view(struct run *r, GError **error)
+{
+	bool ok;
+
+	if (!hold_begin_view(r->hold, error))
+		return false;
+	ok = is_live(r->name) ? check_live(r, error) : mount_view(r, error);
+	hold_end_view(r->hold);
+	return ok;
+}
+
+/* While this run waited another one may have given the name to its own workspace. */
+static bool check_workspace(const struct run *r, const struct sandbox *s, GError **error)
+{
+	g_autofree char *wanted = paths_resolve(r->workspace);
+
+	if (g_strcmp0(wanted, s->workspace) == 0 || g_strcmp0(r->workspace, s->workspace) == 0)
+		return true;
+	tool_error(error, EXIT_BUSY, r->name, "sandbox %s belongs to the workspace %s; choose another name with -n", s->name,
+		   s->workspace);
+	return false;
+}
+
 static bool open_view(struct run *r, GError **error)
 {
-	struct sandbox *s;
+	g_autoptr(sandbox_t) s = NULL;
 
 	r->hold = hold_new(r->name, error);
-	if (!r->hold || !(is_live(r->name) ? check_live(r, error) : mount_view(r, error)))
+	if (!r->hold || !find_or_mount_view(r, error))
 		return false;
 	s = sandbox_load(r->name, error);
-	r->attached = s ? attached_open_sandbox(s, ATTACH_CONTROL, error) : NULL;
+	if (!s || !check_workspace(r, s, error))
+		return false;
+	r->attached = attached_open_sandbox(g_steal_pointer(&s), ATTACH_CONTROL, error);
 	return r->attached != NULL;
 }
 

@@ -63,7 +63,7 @@ struct plan {
 	struct in_force after;
 	struct audit_options audit;
 	struct limits limits; /* of the policy; the view keeps that of the disk */
-	bool made_mountpoint;
+	bool made_mountpoint, made_store;
 };
 typedef struct plan plan_t; /* for g_auto() only */
 
@@ -446,13 +446,38 @@ static bool put_policy(struct store *s, const struct in_force *f, GError **error
 	       put(s, "policy-path", f->path, error);
 }
 
+static bool fill_store(const struct plan *p, struct store *s, GError **error)
+{
+	return put_policy(s, &p->after, error) && put(s, "mountpoint", p->what.mountpoint, error) &&
+	       put(s, "socket", p->socket, error);
+}
+
+/*
+ * Aside, and in its place when it is whole: a killed command leaves no sandbox that nobody can open, and of several that make the same one
+ * the slower ones find it there.
+ */
+static bool make_store(struct plan *p, GError **error)
+{
+	g_autofree char *made = NULL;
+	struct store *s;
+
+	if (!paths_make_private_dir(p->state, error))
+		return false;
+	store_dir_sweep(p->state);
+	made = store_dir_making(p->what.store);
+	s = store_create(made, p->what.workspace, error);
+	p->made_store = s && fill_store(p, s, error);
+	store_close(s);
+	p->made_store = p->made_store && store_dir_place(made, p->what.store, error);
+	if (!p->made_store)
+		store_dir_drop(made);
+	return p->made_store;
+}
+
 static struct store *open_store(const struct plan *p, GError **error)
 {
 	struct store *s = NULL;
 
-	if (!p->existing)
-		return paths_make_private_dir(p->state, error) ? store_create(p->what.store, p->what.workspace, error)
-							       : NULL;
 	for (int i = 0; !s && i < WAIT_STORE_STEPS; i++) {
 		g_autoptr(GError) failure = NULL;
 
@@ -469,12 +494,14 @@ static struct store *open_store(const struct plan *p, GError **error)
 	return s;
 }
 
-static bool prepare_store(const struct plan *p, GError **error)
+static bool prepare_store(struct plan *p, GError **error)
 {
-	g_autoptr(store_t) s = open_store(p, error);
+	g_autoptr(store_t) s = NULL;
 
-	return s && put_policy(s, &p->after, error) && put(s, "mountpoint", p->what.mountpoint, error) &&
-	       put(s, "socket", p->socket, error);
+	if (!p->existing)
+		return make_store(p, error);
+	s = open_store(p, error);
+	return s && fill_store(p, s, error);
 }
 
 /* A commit that was killed half-way is finished before anybody sees the workspace through a view. */
@@ -510,7 +537,8 @@ static void undo(struct plan *p)
 		g_rmdir(parent);
 	}
 	if (!p->existing) {
-		store_dir_remove(p->what.store, NULL);
+		if (p->made_store)
+			store_dir_remove(p->what.store, NULL);
 		return;
 	}
 	s = p->before.text ? store_open(p->what.store, STORE_WRITE, NULL) : NULL;

@@ -628,6 +628,40 @@ def test_several_runs_in_one_sandbox(t):
 
 
 @once
+def test_several_runs_begin_a_sandbox(t):
+    """At the same moment: one makes and mounts it, the others join, and nobody's work is lost."""
+    yield
+    for turn in range(3):
+        name = f'{t.name}-{turn}'
+        runs = [subprocess.Popen(['sbxfs', 'run', '-q', '-n', name, t.low, '--', 'touch', f'by-{i}'], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) for i in range(4)]
+        said = [p.communicate(timeout=60)[1].decode() for p in runs]
+        eq([p.returncode for p in runs], [0] * 4, f'four at once: {said}')
+        eq(t.sbxfs('diff', name, '--name-status').out.split(), ['A', 'by-0', 'A', 'by-1', 'A', 'by-2', 'A', 'by-3'], 'what they did')
+    nothing_left(t)
+
+
+@once
+def test_a_kill_while_a_sandbox_is_made(t):
+    """There is one that works, or none."""
+    yield
+    os.makedirs(t.path('run/sbxfs'), mode=0o700, exist_ok=True)
+    command = ['sbxfs', 'run', '-q', '-n', t.name, '-p', t.policy_file, t.low, '--', 'true']
+    for step in range(30):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(step / 500)
+        process.kill()
+        process.wait()
+        nothing_left(t)
+        listed = t.sbxfs('list', '--json').out
+        check('damaged' not in listed, f'killed after {2 * step} ms: {listed}')
+        if f'"{t.name}"' in listed:
+            run(t, 'true')
+            t.sbxfs('destroy', '--force', t.name)
+    run(t, 'true')
+    eq([name for name in names(t.path('state/sbxfs')) if name.startswith('.')], [], 'what killed commands left')
+
+
+@once
 def test_a_run_is_in_the_audit(t):
     yield
     run(t, 'sh', '-c', 'exit 3', code=3)
