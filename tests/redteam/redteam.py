@@ -429,7 +429,7 @@ def test_own_places_cannot_be_let_in(t):
 def test_limits(t):
     """Each one stops its bomb, says so, and lets the same pass when it is not set."""
     yield
-    for kind, amount, limit, code, free in (('sleep', 3, 'time=1s', 124, True), ('memory', 300, 'memory=100M', 137, True), ('cpu', 3, 'cpu=1s', 137, False), ('output', 5, 'output=1M', 137, True)):
+    for kind, amount, limit, code, free in (('sleep', 3, 'time=1s', 124, True), ('memory', 300, 'memory=100M', 137, True), ('shared', 300, 'memory=100M', 137, True), ('unmapped', 300, 'memory=100M', 137, True), ('cpu', 3, 'cpu=1s', 137, False), ('output', 5, 'output=1M', 137, True)):
         started = time.monotonic()
         done = run(t, PYTHON, '-c', read(os.path.join(HERE, 'attacks.py')).decode(), 'bombs', kind, str(amount), options=('--limit', limit), code=code)
         check(f'the limit {limit} was reached' in done.err, f'{kind}: no reason: {done.err}')

@@ -29,6 +29,7 @@
 
 #define TICK_MS 20
 #define TICK_HURRY_MS 2
+#define OPEN_LOOKS 10
 #define PATIENCE_MS 5000 /* between SIGTERM and SIGKILL */
 #define STATUS_SIZE 512
 #define RESOLVER "/etc/resolv.conf"
@@ -56,6 +57,7 @@ struct run {
 	struct cgroup *cgroup;	  /* NULL = none could be made */
 	bool counted;		  /* the kernel refuses processes above the limit */
 	bool warned;
+	unsigned looks;	  /* at the memory */
 	int reason;	  /* the enum limit that ended it; -1 */
 	GError *failure;  /* why the program was not started after all */
 	pid_t foreground; /* the terminal's process group before; -1 = no terminal of ours */
@@ -293,6 +295,14 @@ static bool check_cgroup(struct run *r)
 	return all && !limit[LIMIT_PROCESSES];
 }
 
+/* Looking at each open file takes longer than the rest, so it is done at each tenth look. */
+static bool may_exceed_memory(struct run *r, const struct usage *u)
+{
+	uint64_t limit = r->confined->limits.value[LIMIT_MEMORY];
+
+	return u->memory > limit || (r->looks++ % OPEN_LOOKS == 0 && usage_open_memory(r->first) > limit);
+}
+
 static void check_usage(struct run *r)
 {
 	const uint64_t *limit = r->confined->limits.value;
@@ -304,8 +314,8 @@ static void check_usage(struct run *r)
 	check_processes(r, &u);
 	if (limit[LIMIT_CPU] && u.cpu_ms > limit[LIMIT_CPU])
 		end_for(r, LIMIT_CPU);
-	if (limit[LIMIT_MEMORY] && !cgroup_has_memory(r->cgroup) && u.memory > limit[LIMIT_MEMORY] &&
-	    usage_shared_memory(r->first) > limit[LIMIT_MEMORY])
+	if (limit[LIMIT_MEMORY] && !cgroup_has_memory(r->cgroup) && may_exceed_memory(r, &u) &&
+	    usage_exact_memory(r->first) > limit[LIMIT_MEMORY])
 		end_for(r, LIMIT_MEMORY);
 }
 
