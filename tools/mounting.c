@@ -17,6 +17,7 @@
 #include "tools/exit.h"
 #include "tools/paths.h"
 #include "tools/run/limit.h"
+#include "tools/policy_check.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
@@ -423,7 +424,7 @@ static bool choose_policy(struct plan *p, GError **error)
 			return p->before.text && keep_policy(p, error);
 	}
 	p->policy = policy_find(wanted, p->what.workspace, &p->after.profile, &p->after.path, error);
-	if (!p->policy)
+	if (!p->policy || !policy_check_settings(p->policy, p->what.workspace, error))
 		return false;
 	p->after.text = policy_to_ini(p->policy);
 	return true;

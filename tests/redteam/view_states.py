@@ -105,6 +105,12 @@ def test_profile_named_like_a_file_of_the_workspace(t):
     t.sbxfs('mount', '-n', t.name, '-p', 'mine', *allow, t.low, t.mnt, cwd=t.low, code=3)
 
 
+# What is only used later is read at once, too.
+SETTINGS = (('limits', 'memory = lots'), ('ask', 'timeout = soon'), ('ask', 'on_ask = "x'), ('audit', 'file = relative'), ('audit', 'keep = long'), ('run', 'home.read = ../x'),
+            ('run', 'home.write = .a, /b'), ('run', 'command_log = perhaps'), ('run', 'output_log = all'), ('gate', 'checks = most'), ('gate', 'max_files = few'), ('gate', 'baseline = x'),
+            ('gate', 'allow = re:('), ('network', 'allow = http://h/'))
+
+
 @case(policy=STRICT, modes=('fresh',), mount=False)
 def test_mistakes_in_a_policy(t):
     """Whatever is not understood: no mount, with the place of the mistake. So is a stored policy that somebody cut."""
@@ -113,10 +119,12 @@ def test_mistakes_in_a_policy(t):
     head = '[profile cases]\n[files cases]\nwrite = **\n'
     for text in (head + 'denny = .env\n', head + 'deny = [a\n', head + 'deny = re:(\n', head + 'deny = re:a, b(\n', head + 'deny =\n', head + 'deny = a,,b\n', head + 'deny = ../x\n',
                  head + '[profile cases]\n', head + '[limit cases]\n', head + '[files other]\ndeny = x\n', '[profile cases]\nnocase = maybe\n', '[profile cases]\nextends = nothing\n',
-                 head + 'deny = ' + 'x' * 70000 + '\n', head + 'deny .env\n', head.replace(']', '', 1), head + '\0', ''):
+                 head + 'deny = ' + 'x' * 70000 + '\n', head + 'deny .env\n', head.replace(']', '', 1), head + '\0', '',
+                 *(f'{head}[{line[0]} cases]\n{line[1]}\n' for line in SETTINGS)):
         write(t.path('bad.ini'), text)
         done = t.mount(policy=t.path('bad.ini'), code=3)
         check('bad.ini' in done.err, f'no place: {done.err}')
+        check('bad.ini' in t.sbxfs('profile', 'check', t.path('bad.ini'), code=3).err, 'profile check finds it, too')
     t.mount()
     t.umount()
     stored = os.path.join(t.store(), 'policy.ini')
