@@ -786,7 +786,7 @@ def test_before_and_after(t):
     t.seed({'f': 'original'})
     yield
     done = run(t, 'sh', '-c', 'echo 1 >f; echo 1 >n')
-    check('run-1: exit 0' in done.err and 'changed paths: 2' in done.err, f'summary: {done.err}')
+    check('run-1: exit 0' in done.err and 'changed paths: 2' in done.err and 'refused' not in done.err, f'summary: {done.err}')
     done = run(t, 'sh', '-c', 'echo 2 >f; echo 2 >o; echo out', options=('--on-exit', 'rollback'))
     eq(done.out, 'out\n', 'standard output is the program\'s')
     eq(run(t, 'sh', '-c', 'cat f n; ls').out, '1\n1\nf\nn\n', 'after a rollback')
@@ -798,4 +798,16 @@ def test_before_and_after(t):
     append(t.w('f'), 'meanwhile')
     run(t, 'sh', '-c', 'echo 4 >f', options=('--on-exit', 'rollback'))
     eq([line.split()[-1] for line in t.sbxfs('snapshot', 'list', t.name).out.splitlines() if 'run-' in line], [f'run-{n}' for n in range(1, 7)], 'snapshots')
+    nothing_left(t)
+
+
+@case(mount=False, modes=('fresh',), policy='[profile cases]\n[files cases]\nwrite = **\ndeny = *.key\n')
+def test_what_was_refused_is_counted(t):
+    """In the summary, and only what this run was refused."""
+    t.seed({'a.key': SECRET, 'f': 'f'})
+    yield
+    said = [run(t, 'sh', '-c', script).err for script in ('cat a.key f || true', 'cat f', 'cat a.key; ln f b.key || true')]
+    total = len(t.sbxfs('log', t.name, '--denied', '--json').out.splitlines())
+    counts = [int(err.partition('refused by rules: ')[2].split()[0]) if 'refused' in err else 0 for err in said]
+    check(counts[0] > 0 and counts[1] == 0 and counts[2] > counts[0] and sum(counts) == total, f'{counts}, in the audit {total}: {said}')
     nothing_left(t)
