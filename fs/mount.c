@@ -182,6 +182,13 @@ static void inval_inode(uint64_t ino, bool data, void *user)
 	fuse_lowlevel_notify_inval_inode(((struct service *)user)->session, ino, data ? 0 : -1, 0);
 }
 
+static enum mount_error code_of_audit(const GError *why)
+{
+	return g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY)   ? MOUNT_ERROR_BUSY
+	       : g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_SINK) ? MOUNT_ERROR_POLICY
+								     : MOUNT_ERROR_STORE;
+}
+
 /* The store's errors come from below; here they become what a mount can say about them. */
 static bool service_open(struct service *s, GError **error)
 {
@@ -218,7 +225,8 @@ static bool service_open(struct service *s, GError **error)
 			g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_STORE, "what was allowed before cannot be read: %s", g_strerror(-r));
 		return r == 0;
 	}
-	g_set_error(error, MOUNT_ERROR, g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY) ? MOUNT_ERROR_BUSY : MOUNT_ERROR_STORE, "%s", why->message);
+	g_set_error(error, MOUNT_ERROR, code_of_audit(why), "%s%s", why->message,
+		    g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_SINK) ? " (asked for by [audit] of the policy)" : "");
 	g_error_free(why);
 	return false;
 }

@@ -168,6 +168,8 @@ static enum exit_code code_of_mount(int code)
 	case MOUNT_ERROR_MOUNTPOINT:
 	case MOUNT_ERROR_OPTION:
 		return EXIT_USAGE;
+	case MOUNT_ERROR_POLICY:
+		return EXIT_POLICY;
 	default:
 		return EXIT_INTERNAL;
 	}
