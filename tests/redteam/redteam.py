@@ -306,6 +306,9 @@ def test_the_terminal_is_one(t):
     check('interrupted' in shown and code == 0, f'Ctrl-C: {short(shown)}, exit {code}')
     shown, code = sbxfs_on_terminal(t, 'sh', '-c', 'echo u""p; exec sleep 60', typed=[(b'up', b'\x03')])
     eq(code, 128 + signal.SIGINT, f'a program that an interrupt ends: {short(shown)}')
+    command = f'sbxfs run -n {t.name} -p {t.policy_file} --limit time=1s {t.low} -- sh -c "stty raw -echo; sleep 60"; echo $?; stty -a'
+    shown, _ = on_terminal(t, 'sh', '-c', command)
+    check('124' in shown and ' icanon' in shown and ' echo ' in shown, f'modes of the terminal after an editor was ended: {short(shown)}')
     nothing_left(t)
 
 

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "tools/exit.h"
@@ -61,6 +62,7 @@ struct run {
 	int reason;	  /* the enum limit that ended it; -1 */
 	GError *failure;  /* why the program was not started after all */
 	pid_t foreground; /* the terminal's process group before; -1 = no terminal of ours */
+	struct termios modes; /* and its modes */
 };
 
 static int64_t now_ms(void)
@@ -438,7 +440,7 @@ static void take_signals(struct run *r)
 		sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, &r->old_mask);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC);
-	r->foreground = isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1;
+	r->foreground = tcgetattr(STDIN_FILENO, &r->modes) == 0 ? tcgetpgrp(STDIN_FILENO) : -1;
 	for (unsigned i = 0; i < G_N_ELEMENTS(left_alone); i++) {
 		const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
@@ -446,7 +448,7 @@ static void take_signals(struct run *r)
 	}
 }
 
-/* A program that was killed leaves the terminal to a process group that is no more. */
+/* A program that was killed leaves the terminal to a process group that is no more, and without echo and line ends if it was an editor. */
 static void take_terminal_back(const struct run *r)
 {
 	sigset_t set, old;
@@ -456,7 +458,7 @@ static void take_terminal_back(const struct run *r)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	if (tcsetpgrp(STDIN_FILENO, r->foreground) < 0)
+	if (tcsetpgrp(STDIN_FILENO, r->foreground) < 0 || tcsetattr(STDIN_FILENO, TCSANOW, &r->modes) < 0)
 		g_debug("the terminal is gone");
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
