@@ -708,6 +708,34 @@ def test_what_is_executed_is_in_the_audit(t):
     eq(by_pid[killed['pid']].get('signal'), 9 if tells else None, 'a signal')
 
 
+DESCRIPTORS = """import os, ctypes, sys
+libc = ctypes.CDLL(None)
+def execveat(fd, path, mark):
+    if os.fork() == 0:
+        libc.syscall(322, fd, path, (ctypes.c_char_p * 3)(b"ls", mark, None), (ctypes.c_char_p * 1)(None), 0x1000)
+        os._exit(1)
+    os.wait()
+held = os.memfd_create("held")
+os.write(held, open("/bin/true", "rb").read())
+execveat(held, b"", b"a")
+execveat(os.open("/bin/true", os.O_PATH), b"", b"b")
+execveat(os.open("/usr", os.O_PATH), b"bin/true", b"c")
+os.chdir("/usr")
+execveat(-100, b"bin/true", b"d")"""
+
+
+@once
+def test_what_a_descriptor_executes_is_named(t):
+    """By whatever name it is called: argv says nothing of what runs."""
+    if os.uname().machine != 'x86_64':
+        t.skip('the number of execveat')
+    yield
+    run(t, PYTHON, '-c', DESCRIPTORS)
+    paths = {e['argv'][1]: e['path'] for e in (r['command'] for r in commands(t) if r['operation'] == 'exec') if e['argv'][:1] == ['ls']}
+    eq(paths, {'a': '/memfd:held (deleted)', 'b': os.path.realpath('/bin/true'), 'c': '/usr/bin/true', 'd': 'bin/true'}, 'what was executed')
+    nothing_left(t)
+
+
 @once
 def test_no_execution_is_lost(t):
     """Many at once, and with what is not there: each is in the log, once."""
