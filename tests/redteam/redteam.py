@@ -595,6 +595,42 @@ def test_nothing_outlives_a_kill(t):
     t.umount()
 
 
+def groups_of(pid):
+    return subprocess.run(['find', '/sys/fs/cgroup', '-name', f'sbxfs-run-{pid}'], capture_output=True, check=False).stdout
+
+
+@once
+def test_no_control_group_outlives_a_kill(t):
+    yield
+    process = subprocess.Popen(['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, '--limit', 'memory=1G,processes=99,cpu=1h', t.low, '--', 'sh', '-c', 'echo up; exec sleep 99'],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process.stdout.readline()
+    made = groups_of(process.pid)
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not groups_of(process.pid), 'the end of its groups')
+    nothing_left(t)
+    if not made:
+        t.skip('no control group can be made here')
+
+
+@once
+def test_a_killed_bwrap(t):
+    """The program was run, so it is not said that it could not be."""
+    yield
+    process = subprocess.Popen(['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, t.low, '--', 'sh', '-c', 'echo up; exec sleep 99'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    with open(f'/proc/{process.pid}/task/{process.pid}/children') as children:
+        for child in map(int, children.read().split()):
+            with open(f'/proc/{child}/comm') as comm:
+                if comm.read() == 'bwrap\n':
+                    os.kill(child, signal.SIGKILL)
+    said = process.communicate(timeout=60)[1].decode()
+    eq(process.returncode, 137, f'exit status: {said}')
+    check('signal 9' in said and 'run-1: exit 137' in said, f'what it says: {said}')
+    nothing_left(t)
+
+
 @once
 def test_the_guard_against_what_outlives(t):
     """The same without bwrap's --die-with-parent: the program stays, so the test above shows something."""

@@ -472,6 +472,13 @@ static void give_signals_back(struct run *r)
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
 }
 
+/* By the system without memory, say. The program had been started, and ended with it. */
+static int ended_from_outside(const struct run *r)
+{
+	output_note("bwrap was ended by signal %d, and everything in the run with it", WTERMSIG(r->wait_status));
+	return 128 + WTERMSIG(r->wait_status);
+}
+
 static bool finish(const struct run *r, int *ret_status, GError **error)
 {
 	int code = told(r, "\"exit-code\"");
@@ -486,6 +493,8 @@ static bool finish(const struct run *r, int *ret_status, GError **error)
 		*ret_status = code;
 	else if (r->kill_at)
 		*ret_status = CONFINED_KILLED;
+	else if (r->first && WIFSIGNALED(r->wait_status))
+		*ret_status = ended_from_outside(r);
 	else
 		return platform_explain(r->first, error);
 	return true;
