@@ -249,8 +249,9 @@ static bool check_not_covered(const struct plan *p, GError **error)
 
 	if (!name)
 		return true;
-	tool_error(error, EXIT_BUSY, p->what.workspace,
-		   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace, name,
+	if (!sandbox_is_out_of_reach(error))
+		tool_error(error, EXIT_BUSY, p->what.workspace,
+			   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace, name,
 		   p->what.workspace);
 	return false;
 }
@@ -389,6 +390,8 @@ bool mounting_check_device(GError **error)
 		close(fd);
 		return true;
 	}
+	if (sandbox_is_out_of_reach(error))
+		return false;
 	if (errno == EACCES || errno == EPERM)
 		tool_error(error, EXIT_PLATFORM, "/dev/fuse",
 			   "/dev/fuse may not be opened by this user; give access to it (mode 0666 is usual), in a "

@@ -12,6 +12,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -877,4 +878,16 @@ def test_what_was_refused_is_counted(t):
     total = len(t.sbxfs('log', t.name, '--denied', '--json').out.splitlines())
     counts = [int(err.partition('refused by rules: ')[2].split()[0]) if 'refused' in err else 0 for err in said]
     check(counts[0] > 0 and counts[1] == 0 and counts[2] > counts[0] and sum(counts) == total, f'{counts}, in the audit {total}: {said}')
+    nothing_left(t)
+
+
+@once
+def test_the_program_itself_inside(t):
+    """It says where it is, not that a sandbox is in the way or missing."""
+    program = os.path.realpath(shutil.which('sbxfs'))
+    shutil.copy(program, t.w('sbxfs'))
+    yield
+    for arguments in ('run . -- true', 'mount .', 'status', 'commit -y', 'ask list'):
+        said = run(t, 'sh', '-c', f'./sbxfs {arguments} 2>&1; echo "code $?"').out
+        check('confined' in said and 'code 10' in said, f'{arguments}: {said}')
     nothing_left(t)
