@@ -538,7 +538,8 @@ def test_limits_of_the_policy(t):
     eq(run(t, 'sh', '-c', 'ulimit -n').out, '50\n', 'the tightest')
     eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=70')).out, '50\n', 'loosened')
     eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=30')).out, '30\n', 'tightened')
-    for bad in ('files', 'files=', 'files=x', 'files=0', 'speed=9', 'disk=1GB', 'memory=4GB'):
+    eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=16')).out, '16\n', 'the least')
+    for bad in ('files', 'files=', 'files=x', 'files=0', 'files=15', 'speed=9', 'disk=1GB', 'memory=4GB'):
         run(t, 'true', options=('--limit', bad), code=2)
 
 
