@@ -57,10 +57,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """The default queue of 5 makes the kernel drop what comes at once, which a slow machine takes for minutes to repeat."""
+
+    daemon_threads = True
+    request_queue_size = 512
+
+
 @contextlib.contextmanager
 def serving(answer=lambda request: b'MARK of ' + request.path.encode(), certificate=None):
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-    server.daemon_threads = True
+    server = Server(('127.0.0.1', 0), Handler)
     server.answer, server.seen, server.port = answer, [], server.server_port
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
