@@ -82,6 +82,12 @@ static enum exit_code code_of_errno(int e)
 	case ENOENT:
 	case ENOTDIR:
 		return EXIT_NOT_FOUND;
+	/* What the user gave is closed to him, or no place for this. */
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case ENAMETOOLONG:
+		return EXIT_USAGE;
 	case EBUSY:
 	case EAGAIN:
 	case ENOTCONN:

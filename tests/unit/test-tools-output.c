@@ -106,6 +106,7 @@ static void test_exit_codes(void)
 		{ MOUNT_ERROR, MOUNT_ERROR_PLATFORM, EXIT_PLATFORM },
 		{ MOUNT_ERROR, MOUNT_ERROR_BUSY, EXIT_BUSY },
 		{ MOUNT_ERROR, MOUNT_ERROR_OPTION, EXIT_USAGE },
+		{ MOUNT_ERROR, MOUNT_ERROR_POLICY, EXIT_POLICY },
 		{ G_FILE_ERROR, G_FILE_ERROR_NOSPC, EXIT_NO_SPACE },
 		{ G_MARKUP_ERROR, 0, EXIT_INTERNAL },
 	};
@@ -124,7 +125,7 @@ static void test_errno(void)
 		enum exit_code exit;
 	} cases[] = {
 		{ ENOENT, EXIT_NOT_FOUND }, { ENOSPC, EXIT_NO_SPACE }, { EDQUOT, EXIT_NO_SPACE },
-		{ EBUSY, EXIT_BUSY },	    { EIO, EXIT_INTERNAL },
+		{ EBUSY, EXIT_BUSY },	    { EACCES, EXIT_USAGE },  { EIO, EXIT_INTERNAL },
 	};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
