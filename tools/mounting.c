@@ -406,13 +406,26 @@ bool mounting_check_device(GError **error)
 
 /* The policy */
 
+/* What an administrator has closed since holds for the sandboxes of before, too. */
+static bool renew_managed(struct plan *p, GError **error)
+{
+	struct policy *managed = policy_find_managed(error);
+
+	if (!managed)
+		return false;
+	p->after.text = policy_to_ini_managed(p->policy, managed);
+	policy_free(managed);
+	policy_free(p->policy);
+	p->policy = policy_load_text(p->after.text, p->what.store, error);
+	return p->policy != NULL;
+}
+
 static bool keep_policy(struct plan *p, GError **error)
 {
-	p->after.text = g_strdup(p->before.text);
 	p->after.profile = g_strdup(p->before.profile);
 	p->after.path = g_strdup(p->before.path);
 	p->policy = policy_store_load(p->what.store, error);
-	return p->policy != NULL;
+	return p->policy && renew_managed(p, error);
 }
 
 static bool choose_policy(struct plan *p, GError **error)

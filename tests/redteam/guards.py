@@ -165,6 +165,9 @@ guard('mask: values indented deeper', 'fs/mask.c', '	while ((deeper = deeper_siz
 guard('mask: passwords in URLs', 'fs/mask.c', '!key_is_secret(key) && !has_password(value)', '!key_is_secret(key)', 'user',
       'view_bytes/masked_files')
 
+guard('the managed policy of the day', 'tools/mounting.c', 'policy_to_ini_managed(p->policy, managed)', 'policy_to_ini_managed(p->policy, p->policy)', 'root',
+      'view_states/a_managed_policy_made_later')
+
 # The kernel's side
 
 guard('root is refused the name', 'fs/fuse_ops.c', 'if (r == 0 && e.ino && e.guarded && !(e.attr.mode & 0111) && caller_overrides_modes(req) && !caller_only_looks(req)) {',

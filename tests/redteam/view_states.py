@@ -377,3 +377,31 @@ def test_names_that_steer_a_terminal(t):
             check(b'M\tpub' not in stream.splitlines(), f'{short(arguments)} prints a line that a name made: {short(stream)}')
     os.rename(t.m(steering + '2'), t.m('pub'))
     intact(t)
+
+
+# In namespaces of its own, where /etc can have a managed profile that nobody else sees.
+MANAGED = '''set -e
+mount -t tmpfs none /mnt
+mkdir /mnt/upper /mnt/work
+mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work none /etc || exit 77
+mkdir -p /etc/sbxfs
+run() {{ sbxfs run -q -n {name} {low} -- cat secret || echo refused; }}
+sbxfs run -q -n {name} -p {policy} {low} -- cat secret
+printf '[profile m]\\n[files m]\\nwrite = **\\ndeny = secret\\n' >/etc/sbxfs/m.ini
+run
+printf '[profile m' >/etc/sbxfs/m.ini
+run
+rm /etc/sbxfs/m.ini
+run
+'''
+
+
+@case(policy='[profile cases]\n[files cases]\nwrite = **\n', modes=('fresh',), mount=False, root=True)
+def test_a_managed_policy_made_later(t):
+    """It holds for the sandboxes that were there before; one with a mistake is no mount for them, too."""
+    t.seed({'secret': MARK + b'\n'})
+    yield
+    done = t.program('unshare', '-m', 'bash', '-c', MANAGED.format(name=t.name, low=t.low, policy=t.policy_file), code=None)
+    if done.code == 77:
+        t.skip('no overlay on /etc here')
+    eq(done.out.split(), [MARK.decode(), 'refused', 'refused', MARK.decode()], f'what it could read: {done.err}')
