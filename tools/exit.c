@@ -156,6 +156,7 @@ static enum exit_code code_of_control(int code)
 	case CONTROL_ERROR_EXISTS:
 		return EXIT_USAGE;
 	case CONTROL_ERROR_BUSY:
+	case CONTROL_ERROR_GONE:
 		return EXIT_BUSY;
 	case CONTROL_ERROR_NO_SPACE:
 		return EXIT_NO_SPACE;

@@ -232,12 +232,12 @@ static bool choose_sandbox(struct plan *p, GError **error)
 	return !p->existing || check_existing(p, error);
 }
 
-/* A view whose process was killed stays mounted and in the way. */
+/* A view whose process was killed stays mounted and in the way. One whose process has the store and does not answer yet is just being mounted. */
 static bool clear_stale(const struct plan *p, GError **error)
 {
 	const struct sandbox *s = p->existing;
 
-	return !s || !s->mounted || s->live || mount_unmount(s->mountpoint, error);
+	return !s || !s->mounted || s->live || sandbox_is_locked(s->dir) || mount_unmount(s->mountpoint, error);
 }
 
 /* Places */

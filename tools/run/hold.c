@@ -24,6 +24,7 @@ struct hold {
 	int lock;
 	off_t offset; /* of the byte held by all runs; the next one is for the one that mounts */
 	pid_t keeper; /* 0 = none */
+	bool mounted; /* the view is ours */
 	int tell;     /* to the keeper; -1 */
 };
 
@@ -169,6 +170,7 @@ bool hold_start_keeper(struct hold *h, GError **error)
 
 void hold_mounted(struct hold *h)
 {
+	h->mounted = true;
 	if (h->tell >= 0 && write(h->tell, "m", 1) < 0)
 		g_debug("the keeper is gone");
 }
@@ -179,9 +181,9 @@ bool hold_free(struct hold *h, GError **error)
 
 	if (!h)
 		return true;
-	/* Alone: everybody who comes now waits until the view is gone. */
-	if (h->keeper && lock_byte(h, F_WRLCK, false)) {
-		ok = take_down(h->name, error);
+	/* Alone: everybody who comes now waits until the view is gone. One that we could not mount is not ours, if it is there after all. */
+	if (h->keeper && (!h->mounted || lock_byte(h, F_WRLCK, false))) {
+		ok = !h->mounted || take_down(h->name, error);
 		if (ok) {
 			kill(h->keeper, SIGKILL);
 			waitpid(h->keeper, NULL, 0);
