@@ -543,6 +543,18 @@ static bool prepare_mountpoint(struct plan *p, GError **error)
 	return paths_make_private_dir(p->what.mountpoint, error);
 }
 
+/* Unless another command has found it meanwhile and works with it. */
+static void remove_store(const struct plan *p)
+{
+	const struct sandbox s = { .name = p->what.name, .dir = p->what.store };
+	int lock = sandbox_lock(&s, NULL);
+
+	if (lock < 0)
+		return;
+	store_dir_remove(p->what.store, NULL);
+	close(lock);
+}
+
 /* Back to how it was before the call. */
 static void undo(struct plan *p)
 {
@@ -555,7 +567,7 @@ static void undo(struct plan *p)
 	}
 	if (!p->existing) {
 		if (p->made_store)
-			store_dir_remove(p->what.store, NULL);
+			remove_store(p);
 		return;
 	}
 	s = p->before.text ? store_open(p->what.store, STORE_WRITE, NULL) : NULL;

@@ -698,22 +698,6 @@ def test_two_workspaces_of_one_name_begin(t):
 
 
 @once
-def test_a_run_that_fails_to_mount(t):
-    """It takes down no view of somebody else, who was faster."""
-    yield
-    for turn in range(5):
-        name = f'{t.name}-{turn}'
-        command = ['sbxfs', 'run', '-q', '-n', name, t.low, '--', 'true']
-        runs = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
-        mounted = subprocess.run(['sbxfs', 'mount', '-q', '-n', name, t.low], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
-        for process in runs:
-            process.wait(60)
-        if mounted:
-            t.sbxfs('umount', name)
-    nothing_left(t)
-
-
-@once
 def test_a_kill_while_a_sandbox_is_made(t):
     """There is one that works, or none."""
     yield
