@@ -18,6 +18,9 @@
  * changed where the commit still had to go, takes all of it back).
  *
  * The workspace is only reached through its root descriptor, with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS).
+ * What is written may be shown in the view at paths that are not: before step 3, and before an undo, the caller has it kept (the control
+ * operation "keep").
+ *
  * One process at a time, by a lock on commit/; the others get STORE_ERROR_BUSY. Calls neither begin nor need a store transaction.
  *
  * Absent on purpose: mtimes of workspace directories are not put back by an undo. Hard links are kept only where store and workspace share
