@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test-overlay - the view without a mount: names, attributes and contents over a workspace, the rules, states, and what the owner does meanwhile
+ * test-overlay - the view without a mount: names, attributes and contents over a workspace, the rules, and what the owner does meanwhile
  */
 
 #include <setjmp.h>
@@ -21,14 +21,6 @@
 
 #include "faults.h"
 #include "view_checks.h"
-
-static uint32_t links_of(struct viewed *v, const char *path)
-{
-	struct attr a;
-
-	assert_int_equal(view_stat(v, path, &a), 0);
-	return a.nlink;
-}
 
 static int exists(struct viewed *v, const char *path)
 {
@@ -598,202 +590,6 @@ static void test_way_through_a_denied_directory(void **state)
 	view_check(v);
 }
 
-/* States */
-
-static void test_snapshots_and_rollback(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-	g_autofree char *start = NULL, *middle = NULL, *now = NULL;
-	int64_t epoch;
-
-	(void)state;
-	host_text(v, "a", "A");
-	host_text(v, "d/f", "f");
-	start = view_describe(v, DESCRIBE_INO | DESCRIBE_TIMES);
-	assert_int_equal(view_text(v, "a", "1"), 0);
-	assert_int_equal(view_rename(v, "d", "e", 0), 0);
-	middle = view_describe(v, 0);
-	epoch = view_snapshot(v, "s");
-	assert_int_equal(view_text(v, "a", "2"), 0);
-	assert_int_equal(view_unlink(v, "e/f"), 0);
-	assert_int_equal(view_rmdir(v, "e"), 0);
-	assert_int_equal(view_text(v, "e", "file"), 0);
-	view_rollback(v, epoch, NULL);
-	now = view_describe(v, 0);
-	assert_true(describe_same(middle, now));
-	view_check(v);
-	view_rollback(v, 0, NULL);
-	g_free(now);
-	now = view_describe(v, DESCRIBE_INO | DESCRIBE_TIMES);
-	assert_true(describe_same(start, now));
-	check_changes(v, "");
-	view_check(v);
-}
-
-/* A shell stands in a directory that goes and comes back; an editor holds a changed file that goes and comes back. */
-static void test_rollback_gives_held_nodes_back(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-	uint64_t d, f;
-
-	(void)state;
-	host_text(v, "d/f", "old");
-	host_dir(v, "empty");
-	d = view_ino(v, "d");
-	f = view_ino(v, "d/f");
-	assert_int_not_equal(view_ino(v, "empty"), 0);
-	assert_int_equal(view_text(v, "d/f", "new"), 0);
-	assert_int_equal(view_unlink(v, "d/f"), 0);
-	assert_int_equal(view_rmdir(v, "d"), 0);
-	assert_int_equal(view_rmdir(v, "empty"), 0);
-	view_rollback(v, 0, NULL);
-	check_list(v, "", "d empty");
-	check_list(v, "d", "f");
-	check_text(v, "d/f", "old");
-	assert_int_equal(view_ino(v, "d"), d);
-	assert_int_equal(view_ino(v, "d/f"), f);
-	view_check(v);
-	host_text(v, "empty/later", "x");
-	check_list(v, "empty", "later");
-}
-
-static void test_rollback_of_paths(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-
-	(void)state;
-	host_text(v, "a", "A");
-	host_text(v, "b", "B");
-	host_text(v, "d/f", "f");
-	assert_int_equal(view_text(v, "a", "1"), 0);
-	assert_int_equal(view_text(v, "b", "2"), 0);
-	assert_int_equal(view_rename(v, "d", "e", 0), 0);
-	assert_int_equal(view_text(v, "e/f", "3"), 0);
-	view_rollback(v, 0, "a");
-	check_text(v, "a", "A");
-	check_text(v, "b", "2");
-	view_check(v);
-	/* A rename is one change, by either of its names. */
-	view_rollback(v, 0, "e");
-	check_list(v, "", "a b d");
-	check_text(v, "d/f", "f");
-	assert_int_equal(view_rename(v, "d", "e", 0), 0);
-	view_rollback(v, 0, "d");
-	check_list(v, "", "a b d");
-	check_changes(v, "M b\n");
-	view_check(v);
-}
-
-/* What comes back lay in a directory that is gone by now. */
-static void test_rollback_of_a_path_brings_its_directory(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-	int64_t epoch;
-
-	(void)state;
-	assert_int_equal(view_mkdir(v, "n"), 0);
-	assert_int_equal(view_mkdir(v, "n/p"), 0);
-	assert_int_equal(view_text(v, "n/p/f", "f"), 0);
-	epoch = view_snapshot(v, "s");
-	assert_int_equal(view_rename(v, "n/p", "p", 0), 0);
-	assert_int_equal(view_rmdir(v, "n"), 0);
-	view_rollback(v, epoch, "p");
-	check_list(v, "", "n");
-	check_text(v, "n/p/f", "f");
-	view_check(v);
-}
-
-/* What was seen at its own place may come back as a change that put it elsewhere, without a whiteout there: its owner had taken it away. */
-static void test_rollback_moves_a_directory_in_use(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-	int64_t before, after;
-	uint64_t a;
-
-	(void)state;
-	host_text(v, "a/f", "f");
-	before = view_snapshot(v, "before");
-	assert_int_equal(view_chmod(v, "a", 0700), 0);
-	assert_int_equal(view_mkdir(v, "c"), 0);
-	host_run(v, "mv a ../away");
-	assert_int_equal(view_rename(v, "a", "c/a", 0), 0);
-	after = view_snapshot(v, "after");
-	host_run(v, "mv ../away a");
-	view_rollback(v, before, NULL);
-	kernel_forget_all(v);
-	a = view_ino(v, "a");
-	check_text(v, "a/f", "f");
-	view_rollback(v, after, NULL);
-	check_text(v, "a/f", "f");
-	assert_int_not_equal(view_ino(v, "a"), a);
-	assert_int_equal(view_ino(v, "c/a"), a);
-	assert_int_equal(view_rows(v, "name"), 2);
-	view_check(v);
-}
-
-/* A directory of the workspace does not count its subdirectories right, but is there as long as it has a name. */
-static void test_rollback_keeps_a_directory_without_count(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-	int64_t before, after;
-	struct attr a;
-
-	(void)state;
-	host_text(v, "b/c/f", "f");
-	before = view_snapshot(v, "before");
-	for (int i = 0; i < 3; i++) {
-		assert_int_equal(view_rename(v, "b/c", "x", 0), 0);
-		view_rollback(v, before, "b/c");
-	}
-	assert_int_equal(view_stat(v, "b", &a), 0);
-	assert_int_equal(a.nlink, 1);
-	assert_int_equal(view_text(v, "b/own", "own"), 0);
-	after = view_snapshot(v, "after");
-	assert_int_equal(view_chmod(v, "b", 0700), 0);
-	view_rollback(v, after, NULL);
-	check_text(v, "b/own", "own");
-	view_check(v);
-}
-
-/* Names of a directory that can't be loaded while another is still in its place follow the index all the same. */
-static void test_rollback_of_directories_that_changed_places(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-	int64_t epoch;
-
-	(void)state;
-	host_dir(v, "a");
-	host_dir(v, "b");
-	assert_int_equal(view_mkdir(v, "a/b"), 0);
-	assert_int_equal(view_mkdir(v, "b/b"), 0);
-	assert_int_equal(view_text(v, "b/b/a", "file"), 0);
-	epoch = view_snapshot(v, "s");
-	assert_int_equal(view_rename(v, "b/b", "a/b", RENAME_EXCHANGE), 0);
-	assert_int_equal(view_rename(v, "a/b/a", "b", RENAME_EXCHANGE), 0);
-	assert_int_equal(view_mkdir(v, "a/b/a/a"), 0);
-	view_rollback(v, epoch, "a");
-	check_list(v, "b", "b");
-	check_text(v, "b/b/a", "file");
-	view_check(v);
-}
-
-static void test_rollback_of_a_path_counts_links(void **state)
-{
-	g_autoptr(viewed_t) v = viewed_new(NULL);
-	int64_t epoch;
-
-	(void)state;
-	assert_int_equal(view_mkdir(v, "n"), 0);
-	assert_int_equal(view_mkdir(v, "n/old"), 0);
-	epoch = view_snapshot(v, "s");
-	assert_int_equal(view_mkdir(v, "n/x"), 0);
-	assert_int_equal(view_mkdir(v, "n/y"), 0);
-	assert_int_equal(links_of(v, "n"), 5);
-	view_rollback(v, epoch, "n/x");
-	assert_int_equal(links_of(v, "n"), 4);
-	view_check(v);
-}
-
 /* The owner */
 
 static void test_owner_removes_what_the_sandbox_touched(void **state)
@@ -1104,14 +900,6 @@ int main(void)
 		cmocka_unit_test(test_read_only),
 		cmocka_unit_test(test_verdict_sticks),
 		cmocka_unit_test(test_way_through_a_denied_directory),
-		cmocka_unit_test(test_snapshots_and_rollback),
-		cmocka_unit_test(test_rollback_gives_held_nodes_back),
-		cmocka_unit_test(test_rollback_of_paths),
-		cmocka_unit_test(test_rollback_of_a_path_brings_its_directory),
-		cmocka_unit_test(test_rollback_keeps_a_directory_without_count),
-		cmocka_unit_test(test_rollback_moves_a_directory_in_use),
-		cmocka_unit_test(test_rollback_of_directories_that_changed_places),
-		cmocka_unit_test(test_rollback_of_a_path_counts_links),
 		cmocka_unit_test(test_owner_removes_what_the_sandbox_touched),
 		cmocka_unit_test(test_owner_removes_a_directory_in_use),
 		cmocka_unit_test(test_owner_replaces_a_directory_in_use),

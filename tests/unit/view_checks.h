@@ -38,3 +38,11 @@ static inline void check_changes(struct viewed *v, const char *want)
 
 	assert_string_equal(got, want);
 }
+
+static inline uint32_t links_of(struct viewed *v, const char *path)
+{
+	struct attr a;
+
+	assert_int_equal(view_stat(v, path, &a), 0);
+	return a.nlink;
+}
