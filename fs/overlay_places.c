@@ -181,6 +181,70 @@ int place_follow(struct overlay *o, const struct placed *p, const char *path, st
 	return r;
 }
 
+int place_row(struct overlay *o, uint64_t parent, const char *name, const char *path, const struct fingerprint *print,
+	      struct changed_rows *rows, uint64_t *ret_ino)
+{
+	struct node *dir = node_find(o->nodes, parent);
+	struct dentry *d = dir ? dentry_find(dir, name) : NULL;
+	struct node_row n = { .ino = d && d->node ? d->node->ino : store_new_ino(o->store), .attr = print->attr };
+	struct name_row row = { .parent = parent, .name = (char *)name, .ino = n.ino };
+	int r = origin_record(o, path, print, &n.origin);
+
+	row.covers = n.origin;
+	if (r == 0)
+		r = store_node_put(o->store, &n);
+	if (r == 0)
+		r = store_name_put(o->store, &row);
+	changed_rows_add_node(n.ino, rows);
+	changed_rows_add_name(parent, name, rows);
+	if (r == 0 && ret_ino)
+		*ret_ino = n.ino;
+	return r;
+}
+
+static int keep_number(struct overlay *o, const struct dentry *d, const char *path, struct changed_rows *rows)
+{
+	const struct node *n = d->node;
+	bool known = n->lookups > 0 || (n->children && g_hash_table_size(n->children) > 0);
+	g_autofree char *child = path_join(path, d->name);
+	struct fingerprint print;
+	struct name_row row;
+	int r = lower_stat(o->lower, child, &print);
+
+	if (r < 0)
+		return errno_is_absent(r) ? 0 : r;
+	r = store_name_get(o->store, EPOCH_LIVE, d->parent->ino, d->name, &row);
+	if (r < 0)
+		return r;
+	if (row.born == 0 && known && print.ino != n->ino && ((print.attr.mode ^ n->row.attr.mode) & S_IFMT) == 0) {
+		r = place_row(o, d->parent->ino, d->name, child, &print, rows, NULL);
+		/* Below a directory without a row there is none. */
+		if (r == 0 && node_is_dir(n))
+			r = places_keep_numbers(o, n->ino, child, rows);
+	}
+	name_row_clear(&row);
+	return r;
+}
+
+int places_keep_numbers(struct overlay *o, uint64_t ino, const char *path, struct changed_rows *rows)
+{
+	struct node *dir = node_find(o->nodes, ino);
+	GHashTableIter iter;
+	gpointer value;
+	int r = 0;
+
+	if (!dir || !dir->children)
+		return 0;
+	g_hash_table_iter_init(&iter, dir->children);
+	while (r == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
+		const struct dentry *d = value;
+
+		if (d->born == 0 && d->node && d->node->row.born == 0)
+			r = keep_number(o, d, path, rows);
+	}
+	return r;
+}
+
 bool place_has_left(struct overlay *o, const struct placed *p)
 {
 	struct fingerprint now;

@@ -39,6 +39,14 @@ const struct placed *place_map_dir(const struct place_map *m, const char *path, 
  * place_follow() - in a transaction: the node at @p follows @path from now on, if an object of its type is there. @rows: has it then.
  */
 int place_follow(struct overlay *o, const struct placed *p, const char *path, struct changed_rows *rows);
+/* place_row() - in a transaction: a row for @name in @parent, which has none, that follows @path, where @print is. @ret_ino may be NULL. */
+int place_row(struct overlay *o, uint64_t parent, const char *name, const char *path, const struct fingerprint *print,
+	      struct changed_rows *rows, uint64_t *ret_ino);
+/*
+ * places_keep_numbers() - in a transaction: what the kernel knows below the directory @ino, which follows @path, without a row, and what another
+ * object stands for there now, gets one: its number stays. @ino may be no node.
+ */
+int places_keep_numbers(struct overlay *o, uint64_t ino, const char *path, struct changed_rows *rows);
 /* place_has_left() - whether what @p follows was put elsewhere: another object is there, or none. */
 bool place_has_left(struct overlay *o, const struct placed *p);
 

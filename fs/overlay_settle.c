@@ -119,27 +119,6 @@ static int settle_deleted(struct settling *s, uint64_t parent, const char *name)
 	return r;
 }
 
-int settle_row(struct settling *s, uint64_t parent, const char *name, const char *path, const struct fingerprint *print,
-	       uint64_t *ret_ino)
-{
-	struct node *dir = node_find(s->overlay->nodes, parent);
-	struct dentry *d = dir ? dentry_find(dir, name) : NULL;
-	struct node_row n = { .ino = d && d->node ? d->node->ino : store_new_ino(s->overlay->store), .attr = print->attr };
-	struct name_row row = { .parent = parent, .name = (char *)name, .ino = n.ino };
-	int r = origin_record(s->overlay, path, print, &n.origin);
-
-	row.covers = n.origin;
-	if (r == 0)
-		r = store_node_put(s->overlay->store, &n);
-	if (r == 0)
-		r = store_name_put(s->overlay->store, &row);
-	changed_rows_add_node(n.ino, &s->rows);
-	changed_rows_add_name(parent, name, &s->rows);
-	if (r == 0 && ret_ino)
-		*ret_ino = n.ino;
-	return r;
-}
-
 /*
  * A file without row in a renamed directory that could not move: it gets a row, for its place is its own now. If it was given one since,
  * that is a change of what was committed, and goes on from there.
@@ -172,7 +151,7 @@ static int settle_child_of_renamed(struct settling *s, const char *path, uint64_
 		if (r == 0)
 			r = settle_name(s, parent, name, origin);
 	} else if (g_strcmp0(shown, path) != 0) {
-		r = settle_row(s, parent, name, path, print, NULL);
+		r = place_row(s->overlay, parent, name, path, print, &s->rows, NULL);
 	}
 	name_row_clear(&now);
 	return r;

@@ -208,7 +208,7 @@ static int staying_name(struct settling *s, uint64_t parent, const char *name, c
 	int r;
 
 	if (is_here && g_hash_table_contains(s->paths, path))
-		return settle_row(s, parent, name, path, &here, NULL);
+		return place_row(s->overlay, parent, name, path, &here, &s->rows, NULL);
 	if (is_there && g_hash_table_contains(s->paths, lower)) {
 		/* The commit put it there, and it was not shown here. */
 		struct name_row row = { .parent = parent, .name = (char *)name };
@@ -221,7 +221,7 @@ static int staying_name(struct settling *s, uint64_t parent, const char *name, c
 	}
 	if (!is_there || !S_ISDIR(there.attr.mode))
 		return 0;
-	r = settle_row(s, parent, name, lower, &there, &ino);
+	r = place_row(o, parent, name, lower, &there, &s->rows, &ino);
 	return r < 0 ? r : staying_dir(s, ino, path, lower);
 }
 
@@ -310,11 +310,12 @@ int settle_dirs_below(struct settling *s)
 		const struct placed *p = g_ptr_array_index(s->places, i);
 		struct node_row n = { 0 };
 
-		if (!is_touched(s, p) || g_hash_table_contains(s->moved, &p->ino))
+		if (!is_touched(s, p))
 			continue;
 		r = store_node_get(s->overlay->store, EPOCH_LIVE, p->ino, &n);
 		if (r == 0 && n.ino && n.attr.nlink > 0)
-			r = staying_dir(s, p->ino, p->path, p->origin);
+			r = g_hash_table_contains(s->moved, &p->ino) ? places_keep_numbers(s->overlay, p->ino, p->path, &s->rows)
+								     : staying_dir(s, p->ino, p->path, p->origin);
 		node_row_clear(&n);
 	}
 	return r;

@@ -16,12 +16,6 @@ struct settling {
 	struct changed_rows rows;
 };
 
-/* overlay_settle.c */
-
-/* settle_row() - a row for @name in @parent, which has none, that follows @path. @ret_ino may be NULL. */
-int settle_row(struct settling *s, uint64_t parent, const char *name, const char *path, const struct fingerprint *print,
-	       uint64_t *ret_ino);
-
 /* overlay_settle_dirs.c */
 
 /*

@@ -139,6 +139,14 @@ static int unsettle_covers(struct unsettling *u, struct name_row *now, const str
 	return r;
 }
 
+/* A row for the number alone: it is known, or was when the row was made, and the object in the workspace has another one. */
+static bool keeps_number(struct overlay *o, uint64_t ino, const struct fingerprint *print)
+{
+	const struct node *n = node_find(o->nodes, ino);
+
+	return ino != print->ino && (ino < FIRST_OWN_INO || (n && n->lookups > 0));
+}
+
 /*
  * The commit gave this file of a renamed directory a row, as the directory could not merge with its new place. Unchanged, it needs none;
  * else it came from where the directory comes from.
@@ -158,7 +166,7 @@ static int unsettle_child_of_renamed(struct unsettling *u, struct name_row *now)
 		r = store_origin_get(o->store, dir.origin, &origin);
 	path = origin.path ? path_join(origin.path, now->name) : NULL;
 	if (r == 0 && path && n.ino && lower_stat(o->lower, path, &print) == 0) {
-		if (n.flags == 0 && !owns_bytes(&n)) {
+		if (n.flags == 0 && !owns_bytes(&n) && !keeps_number(o, n.ino, &print)) {
 			r = store_name_drop(o->store, now->parent, now->name);
 			if (r == 0)
 				r = store_node_drop(o->store, n.ino);
@@ -374,6 +382,17 @@ static int unsettle_dir(struct unsettling *u, const struct placed *dir)
 	return r;
 }
 
+static int unsettle_numbers(struct unsettling *u, const struct placed *dir)
+{
+	struct node_row now = { 0 };
+	int r = store_node_get(u->overlay->store, EPOCH_LIVE, dir->ino, &now);
+
+	if (r == 0 && now.ino)
+		r = places_keep_numbers(u->overlay, dir->ino, dir->origin, &u->rows);
+	node_row_clear(&now);
+	return r;
+}
+
 static int unsettle_all(struct unsettling *u, const char *const *paths)
 {
 	int r = places_find(u->overlay, u->epoch, &u->places);
@@ -385,6 +404,9 @@ static int unsettle_all(struct unsettling *u, const char *const *paths)
 			r = unsettle_dir(u, g_ptr_array_index(u->places, i));
 	for (; r == 0 && *paths; paths++)
 		r = unsettle_path(u, *paths);
+	for (guint i = 0; r == 0 && i < u->places->len; i++)
+		if (is_touched(u, g_ptr_array_index(u->places, i)))
+			r = unsettle_numbers(u, g_ptr_array_index(u->places, i));
 	return r;
 }
 

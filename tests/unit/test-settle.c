@@ -337,6 +337,38 @@ static void test_settle_of_what_leaves_a_moved_directory(void **state)
 	check_changes(v, "");
 }
 
+/* The commit makes directories anew; those that somebody stands in keep their number, also in the next mount. */
+static void test_settle_keeps_numbers(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	uint64_t sub, deep, f;
+
+	(void)state;
+	host_text(v, "d/sub/deep/f", "f");
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	sub = view_ino(v, "e/sub");
+	deep = view_ino(v, "e/sub/deep");
+	f = view_ino(v, "e/sub/deep/f");
+	assert_true(view_commit(v, NULL));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(view_ino(v, "e/sub"), sub);
+		assert_int_equal(view_ino(v, "e/sub/deep"), deep);
+		assert_int_equal(view_ino(v, "e/sub/deep/f"), f);
+		view_check(v);
+		viewed_reopen(v);
+	}
+	check_changes(v, "");
+	view_undo(v);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(view_ino(v, "e/sub"), sub);
+		assert_int_equal(view_ino(v, "e/sub/deep"), deep);
+		view_check(v);
+		viewed_reopen(v);
+	}
+	check_text(v, "e/sub/deep/f", "f");
+	check_changes(v, "D d\nD d/sub\nD d/sub/deep\nA e\nA e/sub\nA e/sub/deep\nR d/sub/deep/f -> e/sub/deep/f\n");
+}
+
 /* A name in it covers what was committed, but there is nothing to be covered in a directory that is gone. */
 static void test_settle_of_a_directory_that_was_removed_since(void **state)
 {
@@ -538,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_alike_directories_with_rows_in_them),
 		cmocka_unit_test(test_equal_objects_that_are_exchanged),
 		cmocka_unit_test(test_settle_of_what_leaves_a_moved_directory),
+		cmocka_unit_test(test_settle_keeps_numbers),
 		cmocka_unit_test(test_settle_of_a_directory_that_was_removed_since),
 		cmocka_unit_test(test_commit_of_half_an_exchange),
 		cmocka_unit_test(test_commit_of_half_a_rename),
