@@ -29,17 +29,15 @@ static int name_alike(struct settling *s, uint64_t ino, const char *path, const 
 
 	if ((r < 0 && !errno_is_absent(r)) || (q < 0 && !errno_is_absent(q)))
 		return r < 0 && !errno_is_absent(r) ? r : q;
-	*ret = g_hash_table_contains(s->paths, path);
+	written = g_hash_table_contains(s->paths, lower);
+	*ret = ino || g_hash_table_contains(s->paths, path);
 	if (r == 0 && q == 0 && S_ISDIR(a.attr.mode) && S_ISDIR(b.attr.mode)) {
-		*ret = *ret || g_hash_table_contains(s->paths, lower) || attr_is_alike(&a.attr, &b.attr);
+		*ret = *ret || (!written && attr_is_alike(&a.attr, &b.attr));
 		return *ret ? names_alike(s, ino, path, lower, ret) : 0;
 	}
-	if (*ret)
-		return 0;
-	written = g_hash_table_contains(s->paths, lower);
-	if (!ino && !written && r == 0 && q == 0)
+	if (!*ret && !written && r == 0 && q == 0)
 		return places_alike(s->overlay, path, lower, ret);
-	*ret = ino || (r < 0 && (q < 0 || written));
+	*ret = *ret || (r < 0 && (q < 0 || written));
 	return 0;
 }
 

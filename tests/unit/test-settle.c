@@ -519,6 +519,18 @@ static void test_commit_of_parts_of_exchanged_directories(void **state)
 	}
 }
 
+/* At the place where the one directory would go there is still what the other had, as that was not committed as deleted. */
+static void test_commit_of_a_part_that_leaves_the_place_taken(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_dir(v, "a/sub");
+	host_dir(v, "b");
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	check_part(v, "b/sub", "D a/sub\n");
+}
+
 /* A file of two names that moved by one of them. */
 static void test_commit_of_a_part_of_hard_links(void **state)
 {
@@ -576,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_commit_of_half_a_rename),
 		cmocka_unit_test(test_commit_of_what_took_the_place),
 		cmocka_unit_test(test_commit_of_parts_of_exchanged_directories),
+		cmocka_unit_test(test_commit_of_a_part_that_leaves_the_place_taken),
 		cmocka_unit_test(test_commit_of_a_part_of_hard_links),
 		cmocka_unit_test(test_undo_after_a_committed_file_moved),
 	};
