@@ -92,10 +92,11 @@ static void find_below_moved(struct keeping *k, const GPtrArray *live)
 static int find_all(struct keeping *k, int64_t epoch)
 {
 	g_autoptr(GPtrArray) live = NULL, then = NULL;
-	int r = places_find(k->overlay, epoch, &then);
+	int r = places_find_moved(k->overlay, EPOCH_LIVE, &live);
 
-	if (r == 0)
-		r = places_find(k->overlay, EPOCH_LIVE, &live);
+	if (r < 0 || live->len == 0)
+		return r;
+	r = places_find(k->overlay, epoch, &then);
 	if (r < 0)
 		return r;
 	for (guint i = 0; i < then->len; i++) {

@@ -121,6 +121,19 @@ int places_find(struct overlay *o, int64_t epoch, GPtrArray **ret)
 	return 0;
 }
 
+int places_find_moved(struct overlay *o, int64_t epoch, GPtrArray **ret)
+{
+	bool moved;
+	int r = store_has_moved(o->store, epoch, &moved);
+
+	if (r < 0)
+		return r;
+	if (moved)
+		return places_find(o, epoch, ret);
+	*ret = g_ptr_array_new_with_free_func(placed_free);
+	return 0;
+}
+
 /* The other way round */
 
 struct place_map {

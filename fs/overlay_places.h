@@ -22,9 +22,10 @@ struct placed {
 
 /*
  * places_find() - of each name whose node had an origin at @epoch; array of struct placed, sorted by path, frees itself. Reads all rows of
- * that epoch.
+ * that epoch. places_find_moved() does only when something lay elsewhere than what it followed; else the array is empty.
  */
 int places_find(struct overlay *o, int64_t epoch, GPtrArray **ret);
+int places_find_moved(struct overlay *o, int64_t epoch, GPtrArray **ret);
 
 /* Which directory of @places a path belongs to: by where they were in the view, or by what they followed. */
 struct place_map;

@@ -250,7 +250,7 @@ void settle_prints(struct overlay *o, struct node *dir)
 
 static int settle_all(struct settling *s, const char *const *paths)
 {
-	int r = places_find(s->overlay, s->epoch, &s->places);
+	int r = places_find_moved(s->overlay, s->epoch, &s->places);
 
 	for (const char *const *p = paths; r == 0 && *p; p++)
 		r = settle_path(s, *p, true);

@@ -322,9 +322,9 @@ static int unsettle_redirects(struct unsettling *u)
 {
 	g_autoptr(GPtrArray) live = NULL;
 	struct place_map *map;
-	int r = places_find(u->overlay, EPOCH_LIVE, &live);
+	int r = u->places->len ? places_find(u->overlay, EPOCH_LIVE, &live) : 0;
 
-	if (r < 0)
+	if (!live)
 		return r;
 	map = place_map_new(u->places, PLACE_BY_PATH);
 	for (guint i = 0; r == 0 && i < live->len; i++)
@@ -395,7 +395,7 @@ static int unsettle_numbers(struct unsettling *u, const struct placed *dir)
 
 static int unsettle_all(struct unsettling *u, const char *const *paths)
 {
-	int r = places_find(u->overlay, u->epoch, &u->places);
+	int r = places_find_moved(u->overlay, u->epoch, &u->places);
 
 	if (r == 0)
 		r = unsettle_redirects(u);
