@@ -532,7 +532,7 @@ static void test_manifests(void **state)
 	       "review manifests/new-build-code Gemfile:3\nreview manifests/new-dependency build.gradle:1\nreview manifests/changed-dependency go.mod:3\n"
 	       "review manifests/new-dependency go.mod:4\nreview manifests/new-source go.mod:6\nreview manifests/new-install-script package.json:3\n"
 	       "review manifests/changed-script package.json:3\nreview manifests/changed-dependency package.json:4\n"
-	       "review manifests/new-dependency package.json:4\nreview manifests/new-dependency pom.xml:3\nreview manifests/new-dependency pom.xml:4\n"
+	       "review manifests/new-dependency package.json:4\nreview manifests/new-dependency pom.xml:1\n"
 	       "review manifests/new-dependency pyproject.toml:4\nreview manifests/new-dependency pyproject.toml:7\n"
 	       "review manifests/new-dependency requirements.txt:2\nreview manifests/new-source requirements.txt:3\n"
 	       "review manifests/build-code setup.py\nreview manifests/lock-file yarn.lock\n");
