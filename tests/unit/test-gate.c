@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "gate/added.h"
@@ -436,6 +437,31 @@ static void test_modes(void **state)
 	       "review modes/executable run\nreview modes/executable suid\n");
 }
 
+/* What is no news: a type and bits that were there before; what a name in the path goes through. */
+static void test_modes_of_what_was_there(void **state)
+{
+	struct layered *l = *state;
+
+	host_mkdir(l, "group");
+	host_text(l, "gone", "x\n");
+	host_text(l, "named", "x\n");
+	host_symlink(l, "link", "named");
+	host_symlink(l, "out", "/etc");
+	host_text(l, "run", "x\n");
+	view_chmod(l, "group", 02775);
+	view_remove(l, "gone");
+	view_device(l, "null", makedev(1, 3));
+	view_mkdir(l, "d");
+	view_symlink(l, "d/dots", "./..//d/../named");
+	view_symlink(l, "d/missing", "no/such/../../../named");
+	/* The same text leads elsewhere from here; and one that was outside already is news under a new name. */
+	view_rename(l, "link", "d/link");
+	view_rename(l, "out", "d/out");
+	view_chmod(l, "run", 0700);
+	expect(l, "checks = modes",
+	       "refuse modes/link-outside d/out\nrefuse modes/device null\nreview modes/setgid-directory group\nreview modes/executable run\n");
+}
+
 static void test_size(void **state)
 {
 	struct layered *l = *state;
@@ -449,12 +475,17 @@ static void test_size(void **state)
 	}
 	view_text(l, "d/f25", "one\n2\n");
 	view_text(l, "big", "0123456789");
+	view_mkdir(l, "no-file");
 	expect(l, "checks = size", "review size/share *\n");
 	expect(l, "checks = size\nmax_share = 70", "review size/share *\n");
 	expect(l, "checks = size\nmax_share = 71", "");
 	expect(l, "checks = size\nmax_share = 100\nmax_files = 21\nmax_deleted = 19\nmax_lines = 42\nmax_size = 9",
 	       "review size/files *\nreview size/lines *\nreview size/deletions *\nreview size/large-file big\n");
 	expect(l, "checks = size\nmax_share = 100\nmax_files = 22\nmax_deleted = 20\nmax_lines = 43\nmax_size = 10", "");
+	/* A file that a directory took the place of is gone. */
+	view_remove(l, "d/f26");
+	view_mkdir(l, "d/f26");
+	expect(l, "checks = size\nmax_share = 100\nmax_files = 22", "review size/files *\n");
 }
 
 static void test_personal(void **state)
@@ -482,7 +513,7 @@ static void test_control(void **state)
 		{ ".git/objects/aa/bb", CONTROL_GIT }, { ".git/index", CONTROL_GIT }, { ".gitmodules", CONTROL_GIT },
 		{ ".claude/settings.json", CONTROL_AGENT }, { "AGENTS.md", CONTROL_AGENT }, { "x/CLAUDE.md", CONTROL_AGENT },
 		{ ".mcp.json", CONTROL_AGENT }, { ".vscode/tasks.json", CONTROL_AGENT }, { ".cursor/rules", CONTROL_AGENT },
-		{ ".codex/config.toml", CONTROL_AGENT }, { "Dockerfile", CONTROL_DEPLOY }, { "app.Dockerfile", CONTROL_DEPLOY },
+		{ ".codex/config.toml", CONTROL_AGENT }, { ".devcontainer.json", CONTROL_AGENT }, { ".hg/hgrc", CONTROL_SHELL }, { "Dockerfile", CONTROL_DEPLOY }, { "app.Dockerfile", CONTROL_DEPLOY },
 		{ "infra/main.tf", CONTROL_DEPLOY }, { "net.tf", CONTROL_DEPLOY }, { "k8s/a.yaml", CONTROL_DEPLOY },
 		{ "CODEOWNERS", CONTROL_PERMISSION }, { "nginx.conf", CONTROL_NETWORK }, { "src/billing/x.c", CONTROL_BILLING },
 		{ "src/stripe_webhook.py", CONTROL_BILLING }, { ".npmrc", CONTROL_SHELL }, { ".sbxfs.ini", CONTROL_POLICY },
@@ -490,6 +521,7 @@ static void test_control(void **state)
 		{ "docs/github.md", CONTROL_NONE }, { "\xff/\xfe", CONTROL_NONE }, { "", CONTROL_NONE },
 	};
 	struct layered *l = *state;
+	g_autofree char *filler = g_strnfill(256 * 1024 - 5, '#'), *far = g_strconcat("kind: x\n", filler, "\napiVersion: v1\n", NULL);
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
 		if (control_kind_of(rows[i].path) != rows[i].kind)
@@ -500,11 +532,17 @@ static void test_control(void **state)
 	view_rename(l, ".github/x", "x");
 	view_text(l, "some.yaml", "# x\napiVersion: v1\nkind: Pod\n");
 	view_text(l, "other.yaml", "a: b\n  apiVersion: v1\n");
+	view_text(l, "words.yml", "myapiVersion: v1\nmankind: x\nkind\napiVersion\n");
+	view_text(l, "pod.json", "{\"apiVersion\": \"v1\", \"kind\" : \"Pod\"}");
+	view_text(l, "deep.YML", " apiVersion: v1\n 'kind': Pod\n");
+	view_text(l, "far.yaml", far);
 	view_mkdir(l, ".git");
 	view_mkdir(l, ".claude");
 	view_text(l, ".claude/x", "y\n");
 	expect(l, "checks = control",
-	       "refuse control/git-code .git\nreview control/agent .claude/x\nreview control/ci .github/x\nreview control/kubernetes some.yaml\n");
+	       "refuse control/git-code .git\nreview control/agent .claude/x\nreview control/ci .github/x\n"
+	       "review control/kubernetes deep.YML\nreview control/kubernetes far.yaml\nreview control/kubernetes pod.json\n"
+	       "review control/kubernetes some.yaml\n");
 }
 
 static void test_manifests(void **state)
@@ -736,6 +774,41 @@ static void test_many_findings(void **state)
 	g_string_free(text, TRUE);
 }
 
+/* What is refused stays on the list, whatever comes before it. */
+static void test_refused_among_many(void **state)
+{
+	struct layered *l = *state;
+	g_autoptr(gate_result_t) r = NULL;
+	g_autofree char *text = NULL;
+
+	view_mkdir(l, ".ci");
+	view_mkdir(l, "z");
+	view_mkdir(l, "z/.git");
+	for (int i = 0; i < 1001; i++) {
+		g_autofree char *path = g_strdup_printf(".ci/%d", i);
+
+		view_text(l, path, "");
+	}
+	view_text(l, "z/.git/config", "");
+	r = run_with(l, "checks = control", NULL, NULL);
+	text = findings_text(r);
+	assert_true(g_str_has_prefix(text, "refuse control/git-code z/.git"));
+	assert_int_equal(r->unlisted, 1);
+}
+
+/* A message shows what is in it, in its order. */
+static void test_unseen_characters(void **state)
+{
+	struct layered *l = *state;
+	g_autoptr(gate_result_t) r = NULL;
+
+	view_text(l, "requirements.txt", "a\xe2\x80\xae\x1b[1m\xc2\x9b\xe2\x80\x8b\xc3\xa9\n");
+	r = run_with(l, "checks = manifests", NULL, NULL);
+	assert_int_equal(r->findings->len, 1);
+	assert_string_equal(((const struct gate_finding *)r->findings->pdata[0])->message,
+			    "new dependency a\xef\xbf\xbd\x20 = a\xef\xbf\xbd [1m\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -758,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_default_checks),
 		TEST(test_scope),
 		TEST(test_modes),
+		TEST(test_modes_of_what_was_there),
 		TEST(test_size),
 		TEST(test_personal),
 		TEST(test_control),
@@ -770,6 +844,8 @@ int main(void)
 		TEST(test_no_tests_by_default),
 		TEST(test_reports),
 		TEST(test_many_findings),
+		TEST(test_refused_among_many),
+		TEST(test_unseen_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
