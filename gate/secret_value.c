@@ -264,7 +264,8 @@ static bool is_reference(const char *value, size_t size)
 					      "local.", "module.", "data.", "import.", "projects/", "op://", "ssm:", "kms:", "aws:", "gcp:",
 					      "urn:", "did:", "rgba", "#", "@", "!", "*", "&", "base64:", "data:", "h1:", "h2:", "ssh-", NULL };
 	static const char *const inside[] = { "${", "{{", "$(", "%(", "<%", "://", "#{", "{0}", "{}", "->", "::", "()", "=>", "&&", "||",
-					      ".env", ".get", ".pem", ".json", ".yaml", ".yml", ".txt", ".key", ".crt", NULL };
+					      ".env", ".get", ".pem", ".json", ".yaml", ".yml", ".txt", ".key", ".crt",
+					      "[a-z", "[0-9", "[a-f", "[^", "\\d{", "\\w{", NULL };
 	char lower[VALUE_MAX + 1];
 
 	lower_copy(value, size, lower);

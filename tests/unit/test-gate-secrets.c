@@ -370,6 +370,8 @@ static const struct sample harmless[] = {
 	/* Patterns and code */
 	{ "regex", "re.compile(r'gh[pousr]_[A-Za-z0-9]{36}')\n" },
 	{ "regex, aws", "AWS_KEY = \"(AKIA|ASIA)[0-9A-Z]{16}\"\n" },
+	{ "regex, table", "{ \"fly-token\", \"a Fly.io token\", \"fm1r_[A-Za-z0-9+/]{100,}={0,3}\" },\n" },
+	{ "regex, classes", "token_re = r'^v1\\.[0-9]{3}-\\w{20,40}$'\n" },
 	{ "regex, password", "password_pattern = \"^(?=.*[A-Z])(?=.*[0-9]).{8,}$\"\n" },
 	{ "identifier", "def reset_password_token_generator(): pass\n" },
 	{ "enum", "TokenKind::OpenParenthesisWithoutWhitespace2,\n" },
