@@ -8,6 +8,7 @@
 #include <json-glib/json-glib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "gate/added.h"
@@ -231,6 +232,81 @@ static void test_secrets_new_body_under_old_header(void **state)
 	expect(l, "checks = secrets", "refuse secrets/private-key key:1\n");
 }
 
+/* What was there: attributes of a file that changes otherwise, the name of a file that stays. */
+static void test_secrets_that_were_there(void **state)
+{
+	struct layered *l = *state;
+	g_autofree char *key = fake_key(6), *full = g_build_filename(l->workspace, "x", NULL);
+
+	host_text(l, "x", "x\n");
+	host_text(l, ".netrc", "x\n");
+	if (setxattr(full, "user.note", key, strlen(key), 0) < 0)
+		skip();
+	view_text(l, "x", "y\n");
+	view_text(l, ".netrc", "y\n");
+	view_text(l, "new.P12", "y\n");
+	expect(l, "checks = secrets", "review secrets/key-file new.P12\n");
+}
+
+/* Fifty of one file are enough; the next file has its own. */
+static void test_secrets_of_one_file(void **state)
+{
+	struct layered *l = *state;
+	GString *text = g_string_new(NULL);
+	g_autoptr(gate_result_t) r = NULL;
+
+	for (unsigned i = 0; i < 60; i++) {
+		g_autofree char *key = fake_key(i);
+
+		g_string_append_printf(text, "%s\n", key);
+	}
+	view_text(l, "a", text->str);
+	view_text(l, "b", text->str);
+	r = run_with(l, "checks = secrets", NULL, NULL);
+	assert_int_equal(r->findings->len, 100);
+	g_string_free(text, TRUE);
+}
+
+/* What can't be read is never a pass. */
+static void expect_unreadable(struct layered *l, const char *settings)
+{
+	g_autoptr(gate_config_t) config = config_of(settings);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(GPtrArray) changes = layered_changes(l, TREE_LOWER, EPOCH_LIVE, NULL);
+	const struct gate_job job = { .from = from, .to = to, .changes = changes, .config = config };
+	struct gate_result *r = NULL;
+	g_autoptr(GError) error = NULL;
+	g_autofree char *full = g_build_filename(l->workspace, "package.json", NULL);
+
+	assert_int_equal(unlink(full), 0);
+	assert_false(gate_run(&job, &r, &error));
+	assert_non_null(error);
+	assert_non_null(strstr(error->message, "package.json"));
+	assert_null(r);
+}
+
+static void test_unreadable_old_version(void **state)
+{
+	static const char *const checks[] = { "checks = secrets", "checks = personal", "checks = manifests", "checks = size" };
+	struct layered *l = *state;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
+		host_text(l, "package.json", "{\n}\n");
+		view_text(l, "package.json", "{}\n");
+		expect_unreadable(l, checks[i]);
+	}
+}
+
+static void test_unreadable_new_version(void **state)
+{
+	struct layered *l = *state;
+
+	host_text(l, "package.json", "{}\n");
+	view_mkdir(l, "d");
+	view_rename(l, "package.json", "d/package.json");
+	expect_unreadable(l, "checks = manifests");
+}
+
 /* Nothing that the sandboxed program can write is asked. */
 static void test_secrets_no_excuse_from_inside(void **state)
 {
@@ -260,6 +336,7 @@ static void test_secrets_excuses_of_the_policy(void **state)
 	expect(l, "checks = secrets\nsecret_paths = d/", "");
 	expect(l, "checks = secrets\nsecret_paths = e/", "refuse secrets/github-token d/a:1\n");
 	expect(l, by_word, "");
+	expect(l, "checks = secrets\nsecret_words = another", "refuse secrets/github-token d/a:1\n");
 	r = run_with(l, "checks = secrets", NULL, NULL);
 	known = g_strdup_printf("# known\n%s d/a, revoked\n", ((struct gate_finding *)r->findings->pdata[0])->fingerprint);
 	g_assert_true(g_file_set_contents(baseline, known, -1, NULL));
@@ -268,6 +345,29 @@ static void test_secrets_excuses_of_the_policy(void **state)
 	/* It knows one value in one file. */
 	view_text(l, "d/b", text);
 	expect(l, by_baseline, "refuse secrets/github-token d/b:1\n");
+}
+
+static void test_config_values(void **state)
+{
+	g_autoptr(gate_config_t) c = config_of("max_size = 2K\nmax_lines = 3M\ntest_time = 2m\nallow = re:^(ab){1,2}/"),
+				 d = config_of("max_size = 7\ntest_time = 3h\nallow = a, b\\,c"), e = config_of("test_time = 90s");
+
+	(void)state;
+	assert_int_equal(c->limits.size, 2048);
+	assert_int_equal(c->limits.lines, 3 << 20);
+	assert_int_equal(c->test_seconds, 120);
+	assert_int_equal(c->allow[1]->len, 1);
+	assert_true(gate_patterns_match(c->allow[1], "abab/x", false, false));
+	assert_int_equal(d->limits.size, 7);
+	assert_int_equal(d->test_seconds, 3 * 3600);
+	assert_int_equal(d->allow[1]->len, 2);
+	assert_true(gate_patterns_match(d->allow[1], "b,c", false, false));
+	assert_int_equal(e->test_seconds, 90);
+	assert_false(gate_config_set_checks(c, "", NULL));
+	assert_false(gate_config_set_checks(c, "secrets, nothing", NULL));
+	assert_true(gate_config_set_checks(c, "secrets, tests", NULL));
+	assert_int_equal(c->checks, 1u << GATE_SECRETS | 1u << GATE_TESTS);
+	assert_true(c->tests_named);
 }
 
 static void expect_config_error(const char *settings, const char *workspace, const char *want)
@@ -580,9 +680,35 @@ static void test_manifest_unreadable(void **state)
 {
 	struct layered *l = *state;
 
+	g_autofree char *blanks = g_strnfill(4 * 1024 * 1024, '\n'), *large = g_strconcat(blanks, "{}", NULL);
+
 	view_text(l, "package.json", "{\"dependencies\": {\"a\": \"1\"},}");
 	view_symlink(l, "Cargo.toml", "x");
-	expect(l, "checks = manifests", "review manifests/unreadable Cargo.toml\nreview manifests/unreadable package.json\n");
+	view_mkdir(l, "d");
+	view_text(l, "d/package.json", large);
+	expect(l, "checks = manifests",
+	       "review manifests/unreadable Cargo.toml\nreview manifests/unreadable d/package.json\nreview manifests/unreadable package.json\n");
+}
+
+/* A directory is none, a mode does not matter, a new place and a deletion do. */
+static void test_manifests_change_otherwise(void **state)
+{
+	struct layered *l = *state;
+
+	host_text(l, "yarn.lock", "x\n");
+	host_text(l, "Cargo.lock", "x\n");
+	host_text(l, "go.mod", "module x\n");
+	host_text(l, "setup.cfg", "x\n");
+	host_text(l, "x/go.sum", "x\n");
+	view_chmod(l, "yarn.lock", 0600);
+	view_remove(l, "Cargo.lock");
+	view_remove(l, "go.mod");
+	view_text(l, "setup.cfg", "y\n");
+	view_mkdir(l, "package.json");
+	view_rename(l, "x/go.sum", "go.sum");
+	expect(l, "checks = manifests",
+	       "review manifests/deleted Cargo.lock\nreview manifests/deleted go.mod\nreview manifests/lock-file go.sum\n"
+	       "review manifests/changed setup.cfg\n");
 }
 
 static bool count_strings(const char *const *keys, unsigned depth, const char *value, uint64_t line, void *user)
@@ -823,8 +949,13 @@ int main(void)
 		TEST(test_secrets_behind_old_ones),
 		TEST(test_secrets_everywhere),
 		TEST(test_secrets_new_body_under_old_header),
+		TEST(test_secrets_that_were_there),
+		TEST(test_secrets_of_one_file),
+		TEST(test_unreadable_old_version),
+		TEST(test_unreadable_new_version),
 		TEST(test_secrets_no_excuse_from_inside),
 		TEST(test_secrets_excuses_of_the_policy),
+		cmocka_unit_test(test_config_values),
 		TEST(test_config_errors),
 		cmocka_unit_test(test_layers),
 		cmocka_unit_test(test_workspace_layer_only_tightens),
@@ -837,6 +968,7 @@ int main(void)
 		TEST(test_control),
 		TEST(test_manifests),
 		TEST(test_manifest_unreadable),
+		TEST(test_manifests_change_otherwise),
 		cmocka_unit_test(test_json_strings),
 		cmocka_unit_test(test_manifests_of_noise),
 		cmocka_unit_test(test_token_patterns),
