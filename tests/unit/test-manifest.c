@@ -47,6 +47,8 @@ static void test_nothing_hides(void **state)
 		{ MANIFEST_TOML, "[project]\ndependencies = [\"u[x]\",\n]\n", "[project]\ndependencies = [\"u[x]\",\n\"evil\"]\n" },
 		{ MANIFEST_TOML, "[project]\ndependencies = [#]\n]\n", "[project]\ndependencies = [#]\n\"evil\"]\n" },
 		{ MANIFEST_TOML, "[project]\ndependencies = [ # ]\n]\n", "[project]\ndependencies = [ # ]\n'evil'\n]\n" },
+		{ MANIFEST_TOML, "[project]\ndependencies = [\"a\\\"]\",\n]\n", "[project]\ndependencies = [\"a\\\"]\",\n\"evil\"]\n" },
+		{ MANIFEST_TOML, "[project]\ndependencies = [\"\"\"a\"]\"\"\"\",\n]\n", "[project]\ndependencies = [\"\"\"a\"]\"\"\"\",\n\"evil\"]\n" },
 		/* A section in a string is none */
 		{ MANIFEST_TOML, "[tool.poetry.dependencies]\na = {version=\"1\", markers=\"\"\"\n[x]\n\"\"\"}\n",
 		  "[tool.poetry.dependencies]\na = {version=\"1\", markers=\"\"\"\n[x]\n\"\"\"}\nevil = \"1\"\n" },
@@ -86,6 +88,10 @@ static void test_nothing_hides(void **state)
 		{ MANIFEST_XML, "<Project Sdk=\"a\"></Project>", "<Project Sdk=\"evil\"></Project>" },
 		{ MANIFEST_XML, "<Project></Project>", "<Project><PreBuildEvent>evil</PreBuildEvent></Project>" },
 		{ MANIFEST_XML, "<Project><Target></Target></Project>", "<Project><Target><Task a='b'/></Target></Project>" },
+		{ MANIFEST_XML, POM(""), POM("<url>https://evil</url>") },
+		{ MANIFEST_XML, POM(""), POM("<module>evil</module>") },
+		{ MANIFEST_XML, "<c><add key=\"a\" value=\"b\"/></c>", "<c><add key=\"a\" value=\"evil\"/></c>" },
+		{ MANIFEST_XML, "<p><package id=\"a\" version=\"1\"/></p>", "<p><package id=\"a\" version=\"2\"/></p>" },
 		/* Programs */
 		{ MANIFEST_RUBY, "group :t do\nend\n", "group :t do\nend; system('evil')\n" },
 		{ MANIFEST_RUBY, "group :t do\nend\n", "group(:t) { system 'evil' }\nend\n" },
@@ -113,6 +119,9 @@ static void test_harmless(void **state)
 		  POM("<!-- <dependency><artifactId>no</artifactId></dependency> -->" DEPENDENCY("\n <artifactId>a</artifactId>\n <groupId>\n g </groupId>\n")) },
 		{ MANIFEST_XML, "<project><version>1</version><artifactId>x</artifactId><name>n</name></project>",
 		  "<project><version>2</version><artifactId>x</artifactId><name>m</name></project>" },
+		{ MANIFEST_XML, CSPROJ(""), "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n" CSPROJ("<a b=\"x>y\" c='/'/><p>\n<q>z</q></p><Reference></Reference>") },
+		{ MANIFEST_XML, POM(DEPENDENCY("<artifactId>a</artifactId>")), POM(DEPENDENCY("<artifactId><![CDATA[a]]></artifactId>")) },
+		{ MANIFEST_TOML, "[dependencies]\na = \"1\"\n", "# [x]\n[dependencies]\n# evil = \"1\"\na = \"1\" # \"2\"\n" },
 		{ MANIFEST_RUBY, "gem 'a'\n", "group :a, :b do\n  gem 'a'\nend\n" },
 		{ MANIFEST_GRADLE, "plugins {\n}\n", "/*\n * a\n */\nplugins {\n}\n" },
 		{ MANIFEST_NPM, "{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"0\",\"a\":\"1\"},\"name\":\"x\"}" },
@@ -144,6 +153,33 @@ static void test_lines_and_names(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->line, 4);
 	assert_string_equal(d->spec, "3");
+}
+
+static enum manifest_part part_of(enum manifest_kind kind, const char *text)
+{
+	g_autoptr(GHashTable) items = manifest_items(kind, text, strlen(text));
+	GHashTableIter iter;
+	void *value = NULL;
+
+	assert_non_null(items);
+	assert_int_equal(g_hash_table_size(items), 1);
+	g_hash_table_iter_init(&iter, items);
+	g_hash_table_iter_next(&iter, NULL, &value);
+	return ((struct manifest_item *)value)->part;
+}
+
+static void test_parts(void **state)
+{
+	(void)state;
+	assert_int_equal(part_of(MANIFEST_TOML, "[[tool.uv.index]]\nurl = 'x'\n"), MANIFEST_SOURCE);
+	assert_int_equal(part_of(MANIFEST_TOML, "[patch.crates-io]\na = 'x'\n"), MANIFEST_SOURCE);
+	assert_int_equal(part_of(MANIFEST_TOML, "[project.scripts]\na = 'x'\n"), MANIFEST_SCRIPT);
+	assert_int_equal(part_of(MANIFEST_TOML, "[package]\nbuild = 'x'\n"), MANIFEST_BUILD);
+	assert_int_equal(part_of(MANIFEST_TOML, "[dependencies]\nsource-map = 'x'\n"), MANIFEST_DEPENDENCY);
+	assert_int_equal(part_of(MANIFEST_XML, "<c><add value='x'/></c>"), MANIFEST_SOURCE);
+	assert_int_equal(part_of(MANIFEST_XML, "<c><Exec Command='x'/></c>"), MANIFEST_BUILD);
+	assert_int_equal(part_of(MANIFEST_XML, "<plugin><executable>x</executable></plugin>"), MANIFEST_BUILD);
+	assert_int_equal(part_of(MANIFEST_XML, "<package id='x'/>"), MANIFEST_DEPENDENCY);
 }
 
 /* A long name that each item repeats would cost its length times their number. */
@@ -216,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_hides), cmocka_unit_test(test_harmless),	  cmocka_unit_test(test_lines_and_names),
+		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_long_names),    cmocka_unit_test(test_not_understood), cmocka_unit_test(test_kinds),
 	};
 
