@@ -724,9 +724,9 @@ static bool count_strings(const char *const *keys, unsigned depth, const char *v
 static void test_json_strings(void **state)
 {
 	static const char *const good[] = { "{}", "[]", " {\"a\": [1, -2.5e3, true, null, \"x\", {\"b\": \"y\"}]} ", "\"x\"", "1", "{\"\\ud83d\\ude00\":\"\"}",
-					    "\xef\xbb\xbf{\"a\":\"b\"}" };
+					    "\xef\xbb\xbf{\"a\":\"b\"}", "\"\\n\\t\\b\\f\\r\\\\\\/\\\"\\u00e9\"" };
 	static const char *const bad[] = { "", "{", "[", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1,]", "[1 2]", "{a:1}", "\"x", "\"\\x\"", "\"\\u12\"",
-					   "\"\\ud83d\"", "\"\n\"", "{} {}", "]", "// x\n{}", "{\"a\":\"b\"]" };
+					   "\"\\ud83d\"", "\"\n\"", "{} {}", "]", "// x\n{}", "\"\\u12g4\"", "\"\\udc00\"", "\"\\ud83d\\u0041\"", "\"\\", "\"\\u", "{\"a\":\"b\"]" };
 	GString *deep = g_string_new(NULL);
 	unsigned n = 0;
 

@@ -122,6 +122,8 @@ static void test_harmless(void **state)
 		{ MANIFEST_XML, CSPROJ(""), "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n" CSPROJ("<a b=\"x>y\" c='/'/><p>\n<q>z</q></p><Reference></Reference>") },
 		{ MANIFEST_XML, POM(DEPENDENCY("<artifactId>a</artifactId>")), POM(DEPENDENCY("<artifactId><![CDATA[a]]></artifactId>")) },
 		{ MANIFEST_TOML, "[dependencies]\na = \"1\"\n", "# [x]\n[dependencies]\n# evil = \"1\"\na = \"1\" # \"2\"\n" },
+		{ MANIFEST_PIP, "a==1\n", "a==1 # \n  --hash=sha256:abc\n# evil\n" },
+		{ MANIFEST_GO, "module x\nrequire a v1\n", "module y\ngo 1.22\nretract v1\nrequire (\n\ta v1 // indirect\n)\n" },
 		{ MANIFEST_RUBY, "gem 'a'\n", "group :a, :b do\n  gem 'a'\nend\n" },
 		{ MANIFEST_GRADLE, "plugins {\n}\n", "/*\n * a\n */\nplugins {\n}\n" },
 		{ MANIFEST_NPM, "{\"dependencies\":{\"a\":\"1\"}}", "{\"dependencies\":{\"a\":\"0\",\"a\":\"1\"},\"name\":\"x\"}" },
@@ -176,6 +178,16 @@ static void test_parts(void **state)
 	assert_int_equal(part_of(MANIFEST_TOML, "[project.scripts]\na = 'x'\n"), MANIFEST_SCRIPT);
 	assert_int_equal(part_of(MANIFEST_TOML, "[package]\nbuild = 'x'\n"), MANIFEST_BUILD);
 	assert_int_equal(part_of(MANIFEST_TOML, "[dependencies]\nsource-map = 'x'\n"), MANIFEST_DEPENDENCY);
+	assert_int_equal(part_of(MANIFEST_TOML, "\xef\xbb\xbf[package]\nbuild = 'x'\n"), MANIFEST_BUILD);
+	assert_int_equal(part_of(MANIFEST_COMPOSER, "{\"scripts\":{\"post-install-cmd\":\"x\"}}"), MANIFEST_INSTALL);
+	assert_int_equal(part_of(MANIFEST_COMPOSER, "{\"scripts\":{\"post-package-install\":\"x\"}}"), MANIFEST_INSTALL);
+	assert_int_equal(part_of(MANIFEST_COMPOSER, "{\"scripts\":{\"pre-package-update\":\"x\"}}"), MANIFEST_INSTALL);
+	assert_int_equal(part_of(MANIFEST_COMPOSER, "{\"scripts\":{\"test\":\"x\"}}"), MANIFEST_SCRIPT);
+	assert_int_equal(part_of(MANIFEST_GRADLE, "maven { url 'x' }"), MANIFEST_SOURCE);
+	assert_int_equal(part_of(MANIFEST_GRADLE, "implementation 'g:a:1'"), MANIFEST_DEPENDENCY);
+	assert_int_equal(part_of(MANIFEST_GRADLE, "exec()"), MANIFEST_BUILD);
+	assert_int_equal(part_of(MANIFEST_GO, "replace a => b v1"), MANIFEST_SOURCE);
+	assert_int_equal(part_of(MANIFEST_PIP, "--index-url x"), MANIFEST_SOURCE);
 	assert_int_equal(part_of(MANIFEST_XML, "<c><add value='x'/></c>"), MANIFEST_SOURCE);
 	assert_int_equal(part_of(MANIFEST_XML, "<c><Exec Command='x'/></c>"), MANIFEST_BUILD);
 	assert_int_equal(part_of(MANIFEST_XML, "<plugin><executable>x</executable></plugin>"), MANIFEST_BUILD);
