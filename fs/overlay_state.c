@@ -98,6 +98,13 @@ static void release_names(struct overlay *o)
 	}
 	if (r == 0)
 		overlay_resync(o, &rows);
+	/* A directory may have been in memory for its whiteouts only. */
+	for (guint i = 0; i < rows.names->len; i++) {
+		struct node *dir = node_find(o->nodes, g_array_index(rows.names, struct changed_name, i).parent);
+
+		if (dir)
+			node_forget_unused(o, dir);
+	}
 	g_array_set_size(o->held, 0);
 	changed_rows_clear(&rows);
 }
