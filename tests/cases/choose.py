@@ -303,8 +303,8 @@ def test_review_of_what_was_moved(t):
         tmux.wait('R d/a -> e/a')
         tmux.keys('r').keys('c').wait('rejected: R d/a -> e/a', 'd/a differs as a directory above it was moved', 'This cannot be done')
         tmux.keys('Enter').wait('[-]     R d/a -> e/a')
-        tmux.keys('q')
-        tmux.end()
+        tmux.keys('q').wait('Leave, with nothing done?')
+        tmux.keys('y').end(4)
     eq((read(t.m('e/a')), read(t.m('e/b'))), (b'a\n' * 9, b'b\n' * 9), 'nothing was rolled back')
     with review(t, '--', t.m('x')) as tmux:
         tmux.wait('M x')
