@@ -187,17 +187,24 @@ static GVariant *op_rollback(struct overlay *o, const struct request *request, i
 	return g_variant_dict_end(&d);
 }
 
-static GVariant *op_keep(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+/* Operations about the paths that a commit of an epoch writes. */
+static GVariant *about_commit(struct overlay *o, const struct request *request,
+			      int (*fn)(struct overlay *o, int64_t epoch, const char *const *paths), const char *operation, GError **error)
 {
 	g_autofree const char **paths = request_paths(request->in, "paths");
 	int64_t epoch = 0;
 	int r;
 
-	(void)ret_fd;
 	if (!paths || !g_variant_dict_lookup(request->in, "epoch", "x", &epoch))
-		return control_fail(error, -EINVAL, "keep");
-	r = overlay_keep(o, epoch, paths);
-	return r < 0 ? control_fail(error, r, "keep") : answer_empty();
+		return control_fail(error, -EINVAL, operation);
+	r = fn(o, epoch, paths);
+	return r < 0 ? control_fail(error, r, operation) : answer_empty();
+}
+
+static GVariant *op_keep(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	(void)ret_fd;
+	return about_commit(o, request, overlay_keep, "keep", error);
 }
 
 static GVariant *op_settle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
@@ -214,17 +221,16 @@ static GVariant *op_settle(struct overlay *o, const struct request *request, int
 	return r < 0 ? control_fail(error, r, "settle") : answer_empty();
 }
 
+static GVariant *op_unfollow(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	(void)ret_fd;
+	return about_commit(o, request, overlay_unfollow, "unfollow", error);
+}
+
 static GVariant *op_unsettle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
-	g_autofree const char **paths = request_paths(request->in, "paths");
-	int64_t epoch = 0;
-	int r;
-
 	(void)ret_fd;
-	if (!paths || !g_variant_dict_lookup(request->in, "epoch", "x", &epoch))
-		return control_fail(error, -EINVAL, "unsettle");
-	r = overlay_unsettle(o, epoch, paths);
-	return r < 0 ? control_fail(error, r, "unsettle") : answer_empty();
+	return about_commit(o, request, overlay_unsettle, "unsettle", error);
 }
 
 static GVariant *op_questions(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
@@ -393,7 +399,7 @@ static const struct {
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "keep", op_keep },
 	{ "settle", op_settle },     { "unsettle", op_unsettle },
-	{ "record", op_record },
+	{ "unfollow", op_unfollow }, { "record", op_record },
 	{ "limit", op_limit },
 	{ "gc", op_gc },             { "questions", op_questions },
 	{ "answer", op_answer },     { "question", op_question },

@@ -28,6 +28,8 @@
  *   keep      {epoch x, paths aay}                  -> before a commit of epoch, or its undoing, writes those paths of the workspace
  *   settle    {epoch x, paths aay, partial aay}     -> after a commit: those paths of the workspace are now what the view had at epoch,
  *             but for those in partial, of which only a part was written
+ *   unfollow  {epoch x, paths aay}                  -> before an undo takes a commit of epoch back from those paths of the workspace
+ *   unsettle  {epoch x, paths aay}                  -> and after it: what the commit wrote is pending again
  *   questions {}                                    -> questions aa{sv}: those that wait for a human, see question_describe()
  *   answer    {id u, verdict s (allow, deny), scope s (once, path, always; of allow)}
  *   question  {kind s (network), subject s (host:port), operation s, program s, pid i, timeout u (seconds; 0 or none: the policy's)}

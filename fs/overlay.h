@@ -205,6 +205,11 @@ int overlay_keep(struct overlay *o, int64_t epoch, const char *const *paths);
  * written: the view shows what it did, and the rest is its change now.
  */
 int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, const char *const *partial);
+/*
+ * overlay_unfollow() - @paths, which have what the state of @epoch had, are about to be put back: what the view takes from them becomes its own,
+ * so that it shows the same all the while. overlay_unsettle() is to follow; doing it again is harmless.
+ */
+int overlay_unfollow(struct overlay *o, int64_t epoch, const char *const *paths);
 /* overlay_unsettle() - and were put back: what the commit wrote is pending again. */
 int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths);
 

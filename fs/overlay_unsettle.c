@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * overlay_unsettle - after a commit was undone: what it had written is a change again
+ * overlay_unsettle - after a commit was undone: what it had written is a change again; and what of it is done before
  *
  * The opposite of overlay_settle(). The view shows the same before and after: what a row took from the workspace since the commit, it
  * takes from the committed state again, and what was changed since then stays changed. All of it now lies over the workspace as it was
  * before the commit. Doing it twice is harmless.
+ *
+ * The workspace is taken back step by step, and what a row takes from it is gone from the view with its step. So the rows are given what is
+ * theirs before the first one: overlay_unfollow(), which is all of this that needs no workspace of before. What covers what, what a moved
+ * directory shows without rows and the numbers there are told by that, and have to wait. So do, as their bytes are nowhere but there, files
+ * that were moved and nothing else, and large files of which a part was written: until the undo is done they may be missed, or be seen as of before.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,6 +20,7 @@
 struct unsettling {
 	struct overlay *overlay;
 	int64_t epoch;
+	bool early;	     /* the workspace still has what was committed */
 	GHashTable *touched; /* these, and the directories above them */
 	GPtrArray *places;   /* of the epoch */
 	struct changed_rows rows;
@@ -52,6 +58,77 @@ static void merge_node(struct node_row *n, const struct node_row *then)
 	n->origin = then->origin;
 }
 
+static int origin_path(struct store *s, int64_t id, char **ret)
+{
+	struct origin o = { 0 };
+	int r = id ? store_origin_get(s, id, &o) : 0;
+
+	if (r == 0)
+		*ret = g_steal_pointer(&o.path);
+	origin_clear(&o);
+	return r;
+}
+
+/* Nothing of the workspace is in a fifo, socket or device but that it follows one. */
+static bool is_special(const struct node_row *n)
+{
+	return !S_ISREG(n->attr.mode) && !S_ISDIR(n->attr.mode) && !S_ISLNK(n->attr.mode);
+}
+
+/* Two names of one file, or the same. */
+static bool is_one_object(struct overlay *o, const char *a, const char *b)
+{
+	struct fingerprint x, y;
+
+	if (!a || !b || strcmp(a, b) == 0)
+		return a && b;
+	return lower_stat(o->lower, a, &x) == 0 && lower_stat(o->lower, b, &y) == 0 && x.dev == y.dev && x.ino == y.ino;
+}
+
+/*
+ * Whether the row @then shows the same before, while and after the workspace goes back as what is at @lower (NULL = nothing) does now.
+ * @ret_path: what it follows, NULL = nothing.
+ */
+static int stands_alone(struct unsettling *u, const struct node_row *then, const char *lower, char **ret_path, bool *ret)
+{
+	struct store *s = u->overlay->store;
+	bool reads = false;
+	int r = then->content ? content_reads_workspace(s, then->content, &reads) : 0;
+
+	if (r == 0)
+		r = origin_path(s, then->origin, ret_path);
+	*ret = r == 0 && !reads && (!*ret_path || owns_bytes(then) || is_special(then) || is_one_object(u->overlay, *ret_path, lower));
+	return r;
+}
+
+/*
+ * unsettle_node() before the workspace goes back. What now is the base stays it, for the workspace has what was committed; but of a file with
+ * several names, the one that the committed row follows, as the other may go.
+ */
+static int unfollow_node(struct unsettling *u, struct node_row *now, const struct node_row *then)
+{
+	struct overlay *o = u->overlay;
+	g_autofree char *lower = NULL, *path = NULL;
+	int64_t origin = now->origin;
+	struct fingerprint print;
+	bool alone = false;
+	int r = origin_path(o->store, origin, &lower);
+
+	if (r == 0)
+		r = stands_alone(u, then, lower, &path, &alone);
+	if (r < 0 || !alone)
+		return r;
+	if (path && strcmp(path, lower ? lower : "") != 0 && !owns_bytes(then))
+		r = lower_stat(o->lower, path, &print) < 0 ? 0 : origin_record(o, path, &print, &origin);
+	merge_node(now, then);
+	/* Without an origin all is its own, xattrs too. */
+	if (is_special(now))
+		now->origin = 0;
+	else if (then->origin)
+		now->origin = origin;
+	return r < 0 ? r : store_node_put(o->store, now);
+}
+
 static int unsettle_node(struct unsettling *u, uint64_t ino)
 {
 	struct store *s = u->overlay->store;
@@ -60,7 +137,9 @@ static int unsettle_node(struct unsettling *u, uint64_t ino)
 
 	if (r == 0)
 		r = store_node_get(s, u->epoch, ino, &then);
-	if (r == 0 && now.ino && then.ino && now.born > u->epoch) {
+	if (r == 0 && u->early && now.ino && then.ino && now.born > u->epoch) {
+		r = unfollow_node(u, &now, &then);
+	} else if (r == 0 && now.ino && then.ino && now.born > u->epoch) {
 		merge_node(&now, &then);
 		r = store_node_put(s, &now);
 		if (r == 0)
@@ -106,13 +185,29 @@ static int restore_whiteouts(struct unsettling *u, uint64_t ino, const char *pat
 	return r;
 }
 
+static int may_restore(struct unsettling *u, uint64_t ino, const char *path, bool *ret)
+{
+	g_autofree char *follows = NULL;
+	struct node_row then;
+	int r = store_node_get(u->overlay->store, u->epoch, ino, &then);
+
+	if (r == 0)
+		r = stands_alone(u, &then, path, &follows, ret);
+	node_row_clear(&then);
+	return r;
+}
+
 /* The name and what it stands for, as they were committed: a rollback took their rows away, so the view shows what was committed. */
 static int restore_entry(struct unsettling *u, uint64_t parent, const char *path, const char *name, uint64_t ino)
 {
 	struct store *s = u->overlay->store;
 	struct node_row now = { 0 };
-	int r = store_name_restore(s, u->epoch, parent, name);
+	bool possible = true;
+	int r = ino && u->early ? may_restore(u, ino, path, &possible) : 0;
 
+	if (r < 0 || !possible)
+		return r;
+	r = store_name_restore(s, u->epoch, parent, name);
 	if (r == 0 && ino)
 		r = store_node_get(s, EPOCH_LIVE, ino, &now);
 	if (r == 0 && ino && !now.ino) {
@@ -198,10 +293,10 @@ static int unsettle_name(struct unsettling *u, uint64_t parent, const char *path
 	if (r < 0 || (then.born == 0 && now.born == 0))
 		; /* an error, or nothing to do */
 	else if (then.born == 0)
-		r = now.ino && now.born > u->epoch ? unsettle_child_of_renamed(u, &now) : 0;
+		r = !u->early && now.ino && now.born > u->epoch ? unsettle_child_of_renamed(u, &now) : 0;
 	else if (now.born == 0)
 		r = restore_entry(u, parent, path, name, then.ino);
-	else
+	else if (!u->early)
 		r = unsettle_covers(u, &now, &then);
 	if (r == 0 && then.ino)
 		r = unsettle_node(u, then.ino);
@@ -410,6 +505,51 @@ static int unsettle_all(struct unsettling *u, const char *const *paths)
 	return r;
 }
 
+static int unfollow_all(struct unsettling *u, const char *const *paths)
+{
+	int r = 0;
+
+	for (; r == 0 && *paths; paths++)
+		r = unsettle_path(u, *paths);
+	return r;
+}
+
+/* The rows are written; memory and the kernel follow. Takes the lock's end and @u. */
+static int unsettling_end(struct unsettling *u, int r)
+{
+	struct overlay *o = u->overlay;
+
+	if (r == 0)
+		r = overlay_resync(o, &u->rows);
+	for (guint i = 0; r == 0 && i < u->rows.nodes->len; i++) {
+		struct node *n = node_find(o->nodes, g_array_index(u->rows.nodes, uint64_t, i));
+
+		if (n && node_is_dir(n))
+			settle_prints(o, n);
+	}
+	overlay_unlock(o);
+	changed_rows_clear(&u->rows);
+	g_clear_pointer(&u->touched, g_hash_table_unref);
+	g_clear_pointer(&u->places, g_ptr_array_unref);
+	if (r == 0)
+		overlay_drain(o);
+	return r;
+}
+
+int overlay_unfollow(struct overlay *o, int64_t epoch, const char *const *paths)
+{
+	struct unsettling u = { .overlay = o, .epoch = epoch, .early = true };
+	int r;
+
+	changed_rows_init(&u.rows);
+	overlay_lock(o);
+	/* It is part of an undo, which is recorded at its end. */
+	r = transaction_begin(o);
+	if (r == 0)
+		r = transaction_end(o, unfollow_all(&u, paths));
+	return unsettling_end(&u, r);
+}
+
 int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
 {
 	struct unsettling u = { .overlay = o, .epoch = epoch };
@@ -424,19 +564,5 @@ int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
 		r = overlay_end(o, unsettle_all(&u, paths));
 	audit_paths(o, AUDIT_COMMIT, "uncommit", r == 0 ? paths : NULL);
 	audit_end(o, r);
-	if (r == 0)
-		r = overlay_resync(o, &u.rows);
-	for (guint i = 0; r == 0 && i < u.rows.nodes->len; i++) {
-		struct node *n = node_find(o->nodes, g_array_index(u.rows.nodes, uint64_t, i));
-
-		if (n && node_is_dir(n))
-			settle_prints(o, n);
-	}
-	overlay_unlock(o);
-	changed_rows_clear(&u.rows);
-	g_hash_table_unref(u.touched);
-	g_clear_pointer(&u.places, g_ptr_array_unref);
-	if (r == 0)
-		overlay_drain(o);
-	return r;
+	return unsettling_end(&u, r);
 }

@@ -469,12 +469,29 @@ static int recover_forward(struct commit *c, const struct journal *j, struct app
 	return r;
 }
 
-static int recover_undo(struct commit *c, const struct journal *j, struct apply_result *ret, GError **error)
+static int tell_view(struct commit *c, const struct journal *j, const struct undo_view *view, GError **error)
+{
+	struct apply_result undone = { 0 };
+	int r;
+
+	if (!view)
+		return 0;
+	fill_result(c, j, true, &undone);
+	r = view->begins(&undone, view->user, error);
+	apply_result_clear(&undone);
+	boundary("view told");
+	return r;
+}
+
+static int recover_undo(struct commit *c, const struct journal *j, const struct undo_view *view, struct apply_result *ret, GError **error)
 {
 	const struct step *failed = NULL;
 	bool kept;
-	int r = go_back(c, j, &failed, &kept);
+	int r = tell_view(c, j, view, error);
 
+	if (r < 0)
+		return explain(error, r, "cannot finish the undo: the view cannot take over what it shows of commit", c->id);
+	r = go_back(c, j, &failed, &kept);
 	if (r == 0)
 		r = journal_set_state(c->dir, JOURNAL_UNDONE);
 	boundary("undone");
@@ -483,7 +500,7 @@ static int recover_undo(struct commit *c, const struct journal *j, struct apply_
 	return explain(error, r, "cannot finish the undo: cannot write", failed ? failed->path : NULL);
 }
 
-static int recover_one(struct commit *c, enum journal_state state, struct apply_result *ret, GError **error)
+static int recover_one(struct commit *c, enum journal_state state, const struct undo_view *view, struct apply_result *ret, GError **error)
 {
 	g_autoptr(journal_t) j = NULL;
 	int r = journal_read(c->dir, &j);
@@ -501,14 +518,14 @@ static int recover_one(struct commit *c, enum journal_state state, struct apply_
 			ret->notes = notes_list(c->notes);
 		return r;
 	case JOURNAL_UNDOING:
-		return recover_undo(c, j, ret, error);
+		return recover_undo(c, j, view, ret, error);
 	default: /* JOURNAL_APPLIED, JOURNAL_UNDONE: only the view does not know */
 		fill_result(c, j, state == JOURNAL_UNDONE, ret);
 		return 0;
 	}
 }
 
-int apply_recover(struct store *s, struct lower *l, struct apply_result *ret, GError **error)
+int apply_recover(struct store *s, struct lower *l, const struct undo_view *view, struct apply_result *ret, GError **error)
 {
 	g_autofree char *path = g_build_filename(store_dir(s), "commit", NULL);
 	enum journal_state state;
@@ -522,7 +539,7 @@ int apply_recover(struct store *s, struct lower *l, struct apply_result *ret, GE
 	if (r == 0) {
 		r = find_unfinished(&c, &state);
 		if (r > 0)
-			r = recover_one(&c, state, ret, error);
+			r = recover_one(&c, state, view, ret, error);
 		else
 			explain(error, r, "cannot use the store", store_dir(s));
 	}
@@ -601,8 +618,26 @@ static int check_done(struct commit *c, const struct journal *j, GPtrArray *conf
 	return 0;
 }
 
+/*
+ * The mark comes first: what the view takes over is right only for an undo, which a process that is killed in between leaves to the next one. A
+ * view that cannot (its store is full) is one that did nothing.
+ */
+static int undo_begin(struct commit *c, const struct journal *j, const struct undo_view *view, GError **error)
+{
+	int r = journal_set_state(c->dir, JOURNAL_UNDOING);
+
+	boundary("undoing");
+	if (r < 0)
+		return explain(error, r, "cannot write the journal of commit", c->id);
+	r = tell_view(c, j, view, error);
+	if (r < 0)
+		journal_set_state(c->dir, JOURNAL_FINISHED); /* if it fails, the next one tries to complete the undo */
+	return explain(error, r, "nothing was undone: the view cannot take over what it shows of commit", c->id);
+}
+
 /* @check: only look. */
-static int undo(struct commit *c, bool check, struct apply_result *ret, GPtrArray *conflicts, GError **error)
+static int undo(struct commit *c, bool check, const struct undo_view *view, struct apply_result *ret, GPtrArray *conflicts,
+		GError **error)
 {
 	g_autoptr(journal_t) j = NULL;
 	int r = journal_read(c->dir, &j);
@@ -616,15 +651,12 @@ static int undo(struct commit *c, bool check, struct apply_result *ret, GPtrArra
 		fill_result(c, j, false, ret);
 	if (r < 0 || conflicts->len > 0 || check)
 		return r;
-	r = journal_set_state(c->dir, JOURNAL_UNDOING);
-	boundary("undoing");
-	if (r < 0)
-		return explain(error, r, "cannot write the journal of commit", c->id);
-	return recover_undo(c, j, ret, error);
+	r = undo_begin(c, j, view, error);
+	return r < 0 ? r : recover_undo(c, j, NULL, ret, error);
 }
 
-static int undo_or_check(struct store *s, struct lower *l, const char *id, bool check, struct apply_result *ret,
-			 GPtrArray **ret_conflicts, GError **error)
+static int undo_or_check(struct store *s, struct lower *l, const char *id, bool check, const struct undo_view *view,
+			 struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
 {
 	g_autoptr(GPtrArray) conflicts = g_ptr_array_new_with_free_func((GDestroyNotify)conflict_free);
 	enum journal_state state;
@@ -642,19 +674,20 @@ static int undo_or_check(struct store *s, struct lower *l, const char *id, bool 
 	if (r == 0)
 		r = find_finished(&c, id, error);
 	if (r == 0)
-		r = undo(&c, check, ret, conflicts, error);
+		r = undo(&c, check, view, ret, conflicts, error);
 	if (r == 0 && conflicts->len > 0)
 		*ret_conflicts = g_steal_pointer(&conflicts);
 	commit_clear(&c);
 	return r;
 }
 
-int apply_undo(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
+int apply_undo(struct store *s, struct lower *l, const char *id, const struct undo_view *view, struct apply_result *ret,
+	       GPtrArray **ret_conflicts, GError **error)
 {
-	return undo_or_check(s, l, id, false, ret, ret_conflicts, error);
+	return undo_or_check(s, l, id, false, view, ret, ret_conflicts, error);
 }
 
 int apply_undo_check(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
 {
-	return undo_or_check(s, l, id, true, ret, ret_conflicts, error);
+	return undo_or_check(s, l, id, true, NULL, ret, ret_conflicts, error);
 }

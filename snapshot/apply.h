@@ -21,6 +21,9 @@
  * What is written may be shown in the view at paths that are not: before step 3, and before an undo, the caller has it kept (the control
  * operation "keep").
  *
+ * An undo is marked as begun, then the view is told (struct undo_view), then the steps are taken back; the last one first. Whoever is killed
+ * after the mark leaves an undo that the next apply_recover() completes, so whatever the view made of it holds.
+ *
  * One process at a time, by a lock on commit/; the others get STORE_ERROR_BUSY. Calls neither begin nor need a store transaction.
  *
  * Absent on purpose: mtimes of workspace directories are not put back by an undo. Hard links are kept only where store and workspace share
@@ -70,10 +73,19 @@ int conflicts_find(const struct apply_job *job, GPtrArray **ret, GError **error)
 int apply_changes(const struct apply_job *job, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);
 
 /*
- * apply_recover() - finish what a killed process left after step 3, drop what it left before. ret->id is NULL when there is nothing to
- * settle. Call before anything else that writes to the workspace; costs one directory listing when there is nothing to do.
+ * What an undo tells the view before it takes anything back, or takes back more of it after an interruption: the paths of @undone will be what
+ * they were before the commit (the control operation "unfollow"). 0, or -errno and @error: then the undo that was not begun before is not, either.
  */
-int apply_recover(struct store *s, struct lower *l, struct apply_result *ret, GError **error);
+struct undo_view {
+	int (*begins)(const struct apply_result *undone, void *user, GError **error);
+	void *user;
+};
+
+/*
+ * apply_recover() - finish what a killed process left after step 3, drop what it left before. ret->id is NULL when there is nothing to
+ * settle. Call before anything else that writes to the workspace; costs one directory listing when there is nothing to do. @view may be NULL.
+ */
+int apply_recover(struct store *s, struct lower *l, const struct undo_view *view, struct apply_result *ret, GError **error);
 
 /*
  * apply_finish() - the view knows: the commit ends; pre-images stay for undo, those of an undone commit go. Rows and contents of a finished
@@ -81,7 +93,11 @@ int apply_recover(struct store *s, struct lower *l, struct apply_result *ret, GE
  */
 int apply_finish(struct store *s, const char *id, GError **error);
 
-/* apply_undo() - takes a finished commit back (@id NULL: the last). @ret_conflicts: paths that no longer are what it wrote; nothing is done. */
-int apply_undo(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);
+/*
+ * apply_undo() - takes a finished commit back (@id NULL: the last). @ret_conflicts: paths that no longer are what it wrote; nothing is done.
+ * @view may be NULL.
+ */
+int apply_undo(struct store *s, struct lower *l, const char *id, const struct undo_view *view, struct apply_result *ret,
+	       GPtrArray **ret_conflicts, GError **error);
 /* apply_undo_check() - what it would do: the same results, but nothing is done. */
 int apply_undo_check(struct store *s, struct lower *l, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);

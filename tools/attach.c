@@ -153,14 +153,31 @@ static GVariant *bytestrings(const GPtrArray *paths)
 	return g_variant_builder_end(&b);
 }
 
-bool attached_keep(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error)
+static bool tell_paths(struct attached *a, const char *operation, int64_t epoch, const GPtrArray *paths, GError **error)
 {
 	g_autoptr(GVariant) answer = NULL;
 
 	if (paths->len == 0)
 		return true;
-	answer = call(a, "keep", g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, bytestrings(paths)), error);
+	answer = call(a, operation, g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, bytestrings(paths)), error);
 	return answer != NULL;
+}
+
+bool attached_keep(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error)
+{
+	return tell_paths(a, "keep", epoch, paths, error);
+}
+
+static int undo_begins(const struct apply_result *undone, void *user, GError **error)
+{
+	return tell_paths(user, "unfollow", undone->epoch, undone->paths, error) ? 0 : -EIO;
+}
+
+bool attached_undo(struct attached *a, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
+{
+	const struct undo_view view = { .begins = undo_begins, .user = a };
+
+	return apply_undo(a->store, a->lower, id, &view, ret, ret_conflicts, error) >= 0;
 }
 
 static bool settle(struct attached *a, const struct apply_result *result, GError **error)
@@ -183,8 +200,9 @@ bool attached_finish(struct attached *a, const struct apply_result *result, GErr
 
 static bool finish_interrupted(struct attached *a, GError **error)
 {
+	const struct undo_view view = { .begins = undo_begins, .user = a };
 	struct apply_result result = { 0 };
-	bool ok = apply_recover(a->store, a->lower, &result, error) >= 0;
+	bool ok = apply_recover(a->store, a->lower, &view, &result, error) >= 0;
 
 	if (ok && result.id)
 		output_note("commit %s was interrupted; it is %s now", result.id,

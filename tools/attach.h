@@ -72,6 +72,8 @@ bool attached_epoch(struct attached *a, const char *name, int64_t *ret_epoch, GE
  * to what they were before it: what the view shows of them elsewhere stays as it is.
  */
 bool attached_keep(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error);
+/* attached_undo() - apply_undo(); the view goes on showing what the commit wrote. attached_finish() is to follow. */
+bool attached_undo(struct attached *a, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error);
 /*
  * attached_finish() - the view takes over from the workspace what a commit has written, and the commit ends; what an
  * undo has taken back is pending in the view again.

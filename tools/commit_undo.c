@@ -139,7 +139,7 @@ static bool undo(struct attached *a, const struct commit_undo *u, struct apply_r
 	g_autofree char *id = g_strdup(r->id);
 
 	apply_result_clear(r);
-	if (apply_undo(a->store, a->lower, id, r, &conflicts, error) < 0)
+	if (!attached_undo(a, id, r, &conflicts, error))
 		return false;
 	if (conflicts)
 		return refuse(u, conflicts, error);

@@ -164,6 +164,31 @@ def test_large_files(t):
 
 
 @case(workspace_changes=True, modes=('fresh',), remount=False)
+def test_the_view_shows_the_same_all_the_while(t):
+    count = 1000
+    t.seed({f'e/f{i}': 'old\n' for i in range(count)} | {f'x/g{i}': 'gone\n' for i in range(count)})
+    yield
+    os.makedirs(t.m('new/deep'))
+    for number in range(count):
+        write(t.m(f'e/f{number}'), b'edited')
+        write(t.m(f'new/deep/n{number}'), b'new')
+    t.shell('rm -r x')
+    t.commit()
+    process = subprocess.Popen(['sbxfs-commit', t.name, '-y', '--undo'], stdout=subprocess.DEVNULL)
+    polls = 0
+    while process.poll() is None:
+        number = polls * 7919 % count
+        eq(sorted(names(t.m('.'))), ['e', 'new'], f'the root at poll {polls}')
+        eq((len(names(t.m('new/deep'))), len(names(t.m('e')))), (count, count), f'names at poll {polls}')
+        eq((read(t.m(f'e/f{number}')), read(t.m(f'new/deep/n{number}'))), (b'edited', b'new'), f'contents at poll {polls}')
+        fails('EEXIST', os.open, t.m(f'new/deep/n{count - 1 - number}'), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        fails('ENOENT', os.stat, t.m(f'x/g{number}'))
+        polls += 1
+    eq(process.returncode, 0, 'the undo')
+    check(polls > 0 and not os.path.exists(t.w('new')) and len(names(t.w('x'))) == count, f'undone, {polls} polls')
+
+
+@case(workspace_changes=True, modes=('fresh',), remount=False)
 def test_an_undo_killed_at_any_moment_is_whole(t):
     count = 60
     t.seed({f'f{i}': b'O' * 30_000 for i in range(count)})

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 	printf("commit: %.3f s\n", now() - t);
 	t = now();
 	apply_finish(l->store, r.id, &error);
-	apply_undo(l->store, l->lower, NULL, &r, &conflicts, &error);
+	apply_undo(l->store, l->lower, NULL, NULL, &r, &conflicts, &error);
 	if (error || conflicts)
 		g_error("%s", error ? error->message : "conflicts");
 	printf("undo: %.3f s\n", now() - t);

@@ -210,13 +210,24 @@ static void do_commit(struct crash *c)
 	apply_result_clear(&result);
 }
 
+/* What the view does is its own transaction (test-commit-random); here it is a point more. */
+static int view_begins(const struct apply_result *undone, void *user, GError **error)
+{
+	(void)user;
+	(void)error;
+	CHECK(undone->undone && undone->paths->len > 0, "what the view is told");
+	return 0;
+}
+
+static const struct undo_view crash_view = { .begins = view_begins };
+
 static void do_recover(struct crash *c)
 {
 	struct apply_result result = { 0 };
 	g_autoptr(GError) error = NULL;
 
 	boundary_hook = kill_hook;
-	apply_recover(c->l->store, c->l->lower, &result, &error);
+	apply_recover(c->l->store, c->l->lower, &crash_view, &result, &error);
 	CHECK(!error, "%s", error->message);
 	boundary_hook = NULL;
 	/* Nobody else was there, so there is nothing to remark; above all, nothing to take back. */
@@ -234,7 +245,7 @@ static void do_undo(struct crash *c)
 	g_autoptr(GError) error = NULL;
 
 	boundary_hook = kill_hook;
-	apply_undo(c->l->store, c->l->lower, NULL, &result, &conflicts, &error);
+	apply_undo(c->l->store, c->l->lower, NULL, &crash_view, &result, &conflicts, &error);
 	CHECK(!error, "%s", error->message);
 	CHECK(!conflicts, "conflict");
 	apply_finish(c->l->store, result.id, &error);

@@ -212,7 +212,7 @@ static void test_paths_beyond_path_max(void **state)
 	assert_int_equal(apply_finish(l->store, r.id, &error), 0);
 	apply_result_clear(&r);
 	/* Also back again. */
-	assert_int_equal(apply_undo(l->store, l->lower, NULL, &r, &conflicts, &error), 0);
+	assert_int_equal(apply_undo(l->store, l->lower, NULL, NULL, &r, &conflicts, &error), 0);
 	assert_int_equal(place_stat(lower_root_fd(l->lower), "d", &print), 0);
 	assert_int_equal(print.attr.mode, 0);
 	apply_result_clear(&r);
@@ -786,14 +786,14 @@ static void test_undo_is_the_start(void **state)
 	scene_view(l);
 	commit_ok(l, &r);
 	apply_result_clear(&r);
-	assert_int_equal(apply_undo(l->store, l->lower, NULL, &r, &conflicts, &error), 0);
+	assert_int_equal(apply_undo(l->store, l->lower, NULL, NULL, &r, &conflicts, &error), 0);
 	assert_null(conflicts);
 	assert_true(r.undone);
 	end = disk_describe(l->workspace);
 	assert_true(describe_same(start, end));
 	assert_int_equal(apply_finish(l->store, r.id, &error), 0);
 	apply_result_clear(&r);
-	assert_int_equal(apply_undo(l->store, l->lower, NULL, &r, &conflicts, &error), -ENOENT);
+	assert_int_equal(apply_undo(l->store, l->lower, NULL, NULL, &r, &conflicts, &error), -ENOENT);
 }
 
 static void test_undo_refuses_changed_files(void **state)
@@ -811,7 +811,7 @@ static void test_undo_refuses_changed_files(void **state)
 	host_text(l, "edit.txt", "later\n");
 	host_text(l, "dir/gone.txt", "again\n");
 	before = disk_describe(l->workspace);
-	assert_int_equal(apply_undo(l->store, l->lower, "1", &r, &conflicts, &error), 0);
+	assert_int_equal(apply_undo(l->store, l->lower, "1", NULL, &r, &conflicts, &error), 0);
 	assert_non_null(conflicts);
 	assert_int_equal(conflicts->len, 2);
 	after = disk_describe(l->workspace);
@@ -828,7 +828,7 @@ static void test_one_at_a_time(void **state)
 	int fd;
 
 	assert_int_equal(commits_open(l->store, &fd), 0);
-	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), -EBUSY);
+	assert_int_equal(apply_recover(l->store, l->lower, NULL, &r, &error), -EBUSY);
 	assert_true(g_error_matches(error, STORE_ERROR, STORE_ERROR_BUSY));
 	close(fd);
 }
@@ -849,11 +849,11 @@ static void test_damaged_journal(void **state)
 	assert_true(g_file_get_contents(path, &text, &size, NULL));
 	text[strlen("sbxfs-journal 1\n") + 65] ^= 1; /* in the epoch: still well-formed */
 	assert_true(g_file_set_contents(path, text, size, NULL));
-	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), -EUCLEAN);
+	assert_int_equal(apply_recover(l->store, l->lower, NULL, &r, &error), -EUCLEAN);
 	g_clear_error(&error);
 	text[strlen("sbxfs-journal ")] = '9';
 	assert_true(g_file_set_contents(path, text, size, NULL));
-	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), -EPROTO);
+	assert_int_equal(apply_recover(l->store, l->lower, NULL, &r, &error), -EPROTO);
 }
 
 /* As version 1 had it: without the last field. */
@@ -905,13 +905,13 @@ static void test_partial_paths_are_recovered(void **state)
 	assert_int_equal(r.partial->len, 1);
 	apply_result_clear(&r);
 	committing_clear(&c);
-	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), 0);
+	assert_int_equal(apply_recover(l->store, l->lower, NULL, &r, &error), 0);
 	assert_int_equal(r.paths->len, 2);
 	assert_int_equal(r.partial->len, 1);
 	assert_string_equal(r.partial->pdata[0], "f");
 	apply_result_clear(&r);
 	make_version_1(path);
-	assert_int_equal(apply_recover(l->store, l->lower, &r, &error), 0);
+	assert_int_equal(apply_recover(l->store, l->lower, NULL, &r, &error), 0);
 	assert_int_equal(r.paths->len, 2);
 	assert_int_equal(r.partial->len, 0);
 	apply_result_clear(&r);
@@ -986,7 +986,7 @@ static void other_file_system(void)
 	tick();
 	scene_view(l);
 	commit_ok(l, NULL);
-	REQUIRE(apply_undo(l->store, l->lower, NULL, &r, &conflicts, &error) == 0);
+	REQUIRE(apply_undo(l->store, l->lower, NULL, NULL, &r, &conflicts, &error) == 0);
 	REQUIRE(!conflicts);
 	end = disk_describe(l->workspace);
 	REQUIRE(describe_same(start, end));

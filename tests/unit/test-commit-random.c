@@ -6,7 +6,8 @@
  *    no empty directory);
  *  - its commit makes the workspace what the view is, to the mode, owner, time, xattr and which names are one inode; the view stays the
  *    same, and nothing is pending;
- *  - the undo makes the workspace what it was, to the same, and all is pending again;
+ *  - the undo makes the workspace what it was, to the same, and all is pending again; where nothing was moved, the view shows the same
+ *    after each of its steps;
  *  - a commit of some of it, and another, and the rest, leave the view as it is each time, and so does undoing them one by one;
  *  - commit and undo, killed and recovered, are one or the other: again and again on the same workspace, whose change times nobody puts
  *    back. Killed is at COMMIT_KILLS and UNDO_KILLS points of each set, drawn from all at which a crash leaves something of its own on
@@ -41,13 +42,6 @@ static int kill_at;
 static int *points; /* shared with the children */
 static unsigned total_kills, total_points, parts, parts_refused;
 
-static void kill_hook(const char *what)
-{
-	(void)what;
-	if (++*points == kill_at)
-		kill(getpid(), SIGKILL);
-}
-
 struct trial {
 	struct viewed *v;
 	GRand *rand;
@@ -55,6 +49,7 @@ struct trial {
 	bool xattrs;
 	bool links; /* files of the workspace with several names; then nothing takes the place of something else, see snapshot/apply.h */
 	int fifo;
+	bool moved; /* something was, in the view */
 	char *start, *end; /* the workspace before and after */
 	char *pending;
 	int64_t epoch; /* of the commit at work */
@@ -72,6 +67,60 @@ struct trial {
 	} while (0)
 
 /* Scenes */
+
+/* The view at each step of an undo */
+
+static struct trial *looked_at; /* NULL = not now */
+static char *shown;
+static unsigned looks;
+
+static void look(const char *what)
+{
+	g_autofree char *now = NULL;
+
+	if (!looked_at || strcmp(what, "step undone") != 0)
+		return;
+	now = view_describe(looked_at->v, DESCRIBE_MTIME | DESCRIBE_OWNER);
+	CHECK(looked_at, describe_same(shown, now), "the view at point %d of an undo: %s", *points, looked_at->pending);
+	looks++;
+}
+
+/* A file that is no longer inline was changed: of which maybe a part was written. */
+static bool has_changed_large(const struct trial *t)
+{
+	g_autoptr(GRegex) large = g_regex_new("^.* 100[0-7]{3} ([0-9]{6,}|[7-9][0-9]{4}) .*$", G_REGEX_MULTILINE | G_REGEX_RAW, 0, NULL);
+	g_autoptr(GMatchInfo) match = NULL;
+	bool found = false;
+
+	for (g_regex_match(large, t->start, 0, &match); g_match_info_matches(match) && !found; g_match_info_next(match, NULL)) {
+		g_autofree char *line = g_match_info_fetch(match, 0);
+
+		found = !strstr(t->end, line);
+	}
+	return found;
+}
+
+/* What was moved follows the workspace, which has it at one of two places: see fs/overlay_unsettle.c. */
+static void look_at(struct trial *t)
+{
+	if (t->moved || has_changed_large(t))
+		return;
+	shown = view_describe(t->v, DESCRIBE_MTIME | DESCRIBE_OWNER);
+	looked_at = t;
+}
+
+static void look_away(void)
+{
+	looked_at = NULL;
+	g_clear_pointer(&shown, g_free);
+}
+
+static void kill_hook(const char *what)
+{
+	if (++*points == kill_at)
+		kill(getpid(), SIGKILL);
+	look(what);
+}
 
 static int pick(struct trial *t, int n)
 {
@@ -308,10 +357,10 @@ static void change_one(struct trial *t)
 	case 17:
 	case 18:
 		if (!t->links)
-			view_rename(t->v, path, other, pick(t, 2) ? RENAME_EXCHANGE : 0);
+			t->moved |= view_rename(t->v, path, other, pick(t, 2) ? RENAME_EXCHANGE : 0) == 0;
 		break;
 	default:
-		view_rename(t->v, path, new, 0);
+		t->moved |= view_rename(t->v, path, new, 0) == 0;
 	}
 }
 
@@ -452,20 +501,36 @@ static void apply(struct trial *t, struct reading *r, struct apply_result *ret)
 	check_none(t, conflicts, error);
 }
 
+/* Where nobody serves the view, as a command does that finds no mount. */
+static int unfollow(const struct apply_result *undone, void *user, GError **error)
+{
+	struct trial *t = user;
+	bool served = t->v->overlay;
+	int code;
+
+	viewed_open(t->v);
+	code = view_unfollow(undone, t->v, error);
+	if (!served)
+		viewed_close(t->v);
+	return code;
+}
+
 static void undo(struct trial *t, struct reading *r, struct apply_result *ret)
 {
+	const struct undo_view view = { .begins = unfollow, .user = t };
 	GPtrArray *conflicts = NULL;
 	GError *error = NULL;
 
-	apply_undo(r->store, r->lower, NULL, ret, &conflicts, &error);
+	apply_undo(r->store, r->lower, NULL, &view, ret, &conflicts, &error);
 	check_none(t, conflicts, error);
 }
 
 static void recover(struct trial *t, struct reading *r, struct apply_result *ret)
 {
+	const struct undo_view view = { .begins = unfollow, .user = t };
 	GError *error = NULL;
 
-	apply_recover(r->store, r->lower, ret, &error);
+	apply_recover(r->store, r->lower, &view, ret, &error);
 	CHECK(t, !error, "%s", error->message);
 }
 
@@ -778,7 +843,9 @@ static void trial(guint32 seed)
 	if (*t.pending) {
 		commit_points = run(&t, apply);
 		check_state(&t, true, "committed");
+		look_at(&t);
 		undo_points = run(&t, undo);
+		look_away();
 		check_state(&t, false, "undone");
 		total_points += commit_points + undo_points;
 		kill_some(&t, apply, commit_points, COMMIT_KILLS);
@@ -801,7 +868,7 @@ int main(int argc, char **argv)
 		trial_parts(first + i);
 		trial(first + i);
 	}
-	printf("%d random change sets, %u kills at their %u points, %u parts, %u of them refused\n", sets, total_kills, total_points,
-	       parts + parts_refused, parts_refused);
+	printf("%d random change sets, %u kills at their %u points, %u looks at undos, %u parts, %u of them refused\n", sets, total_kills,
+	       total_points, looks, parts + parts_refused, parts_refused);
 	return 0;
 }

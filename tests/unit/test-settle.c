@@ -462,6 +462,96 @@ static void test_settle_of_a_directory_that_was_removed_since(void **state)
 	view_check(v);
 }
 
+/* What an undo takes back step by step is in the view all the while: it has its rows before the first step. */
+static const char *const undo_scene[] = { "edit", "gone", "mode", "d/a", "d/e/b", "f2d", "d2f/in", "rm/x/y", "touched", "h1" };
+
+static void change_undo_scene(struct viewed *v)
+{
+	assert_int_equal(view_text(v, "edit", "edited"), 0);
+	assert_int_equal(view_unlink(v, "gone"), 0);
+	assert_int_equal(view_chmod(v, "mode", 0755), 0);
+	assert_int_equal(view_utimens(v, "touched", 1000000007), 0);
+	assert_int_equal(view_text(v, "new", "new"), 0);
+	assert_int_equal(view_link(v, "new", "d/new-too"), 0);
+	assert_int_equal(view_link(v, "h1", "h2"), 0);
+	assert_int_equal(view_mkdir(v, "n"), 0);
+	assert_int_equal(view_mkdir(v, "n/m"), 0);
+	assert_int_equal(view_text(v, "n/m/f", "f"), 0);
+	assert_int_equal(view_symlink(v, "edit", "n/l"), 0);
+	assert_int_equal(view_text(v, "d/a", "a2"), 0);
+	assert_int_equal(view_unlink(v, "f2d"), 0);
+	assert_int_equal(view_mkdir(v, "f2d"), 0);
+	assert_int_equal(view_text(v, "f2d/in", "in"), 0);
+	assert_int_equal(view_unlink(v, "d2f/in"), 0);
+	assert_int_equal(view_rmdir(v, "d2f"), 0);
+	assert_int_equal(view_text(v, "d2f", "file"), 0);
+	assert_int_equal(view_unlink(v, "rm/x/y"), 0);
+	assert_int_equal(view_rmdir(v, "rm/x"), 0);
+	assert_int_equal(view_rmdir(v, "rm"), 0);
+}
+
+static struct viewed *committed_undo_scene(char **ret_pending)
+{
+	struct viewed *v = viewed_new(NULL);
+
+	for (size_t i = 0; i < G_N_ELEMENTS(undo_scene); i++)
+		host_text(v, undo_scene[i], undo_scene[i]);
+	change_undo_scene(v);
+	*ret_pending = view_changes(v);
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+	return v;
+}
+
+static void test_undo_is_not_seen(void **state)
+{
+	g_autofree char *pending = NULL;
+	g_autoptr(viewed_t) v = committed_undo_scene(&pending);
+
+	(void)state;
+	assert_true(view_undo_looked_at(v) > 15);
+	check_changes(v, pending);
+	view_check(v);
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+	view_check(v);
+}
+
+/* Without rows in the view: of another process, and after a rollback, which took them away. */
+static void test_undo_is_not_seen_without_rows(void **state)
+{
+	g_autofree char *pending = NULL;
+	g_autoptr(viewed_t) v = committed_undo_scene(&pending);
+
+	(void)state;
+	view_rollback(v, 0, NULL);
+	viewed_reopen(v);
+	assert_true(view_undo_looked_at(v) > 15);
+	check_changes(v, pending);
+	view_check(v);
+}
+
+/* What was changed since the commit is, too. */
+static void test_undo_of_what_was_changed_since_is_not_seen(void **state)
+{
+	g_autofree char *pending = NULL;
+	g_autoptr(viewed_t) v = committed_undo_scene(&pending);
+
+	(void)state;
+	assert_int_equal(view_append(v, "edit", " again"), 0);
+	assert_int_equal(view_unlink(v, "new"), 0);
+	assert_int_equal(view_text(v, "gone", "again"), 0);
+	assert_int_equal(view_rename(v, "n/m/f", "moved", 0), 0);
+	assert_int_equal(view_unlink(v, "n/l"), 0);
+	assert_int_equal(view_rename(v, "f2d", "f3d", 0), 0);
+	assert_int_equal(view_chmod(v, "d2f", 0600), 0);
+	view_undo_looked_at(v);
+	view_check(v);
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+	view_check(v);
+}
+
 /*
  * Parts
  *
@@ -654,6 +744,9 @@ int main(void)
 		cmocka_unit_test(test_settle_of_what_leaves_a_moved_directory),
 		cmocka_unit_test(test_settle_keeps_numbers),
 		cmocka_unit_test(test_settle_of_a_directory_that_was_removed_since),
+		cmocka_unit_test(test_undo_is_not_seen),
+		cmocka_unit_test(test_undo_is_not_seen_without_rows),
+		cmocka_unit_test(test_undo_of_what_was_changed_since_is_not_seen),
 		cmocka_unit_test(test_commit_of_half_an_exchange),
 		cmocka_unit_test(test_commit_of_half_a_rename),
 		cmocka_unit_test(test_commit_of_what_took_the_place),

@@ -601,8 +601,56 @@ void view_commit_choose(struct committing *c, void (*choose)(struct selection *s
 	g_assert_no_error(error);
 }
 
+/* An undo under the live view: what this shows at each point */
+
+extern void (*boundary_hook)(const char *what); /* of snapshot/journal.h, some names of which fs/overlay.h has too */
+
+static struct {
+	struct viewed *view;
+	char *before;
+	unsigned points;
+} undoing;
+
+static void check_shown(const char *what)
+{
+	g_autofree char *now = NULL;
+
+	if (strcmp(what, "step undone") != 0)
+		return;
+	now = view_describe(undoing.view, DESCRIBE_MTIME | DESCRIBE_OWNER);
+	if (!describe_same(undoing.before, now))
+		g_error("at point %u of an undo the view shows something else", undoing.points);
+	undoing.points++;
+}
+
+int view_unfollow(const struct apply_result *undone, void *user, GError **error)
+{
+	struct viewed *v = user;
+	int r;
+
+	g_ptr_array_add(undone->paths, NULL);
+	r = overlay_unfollow(v->overlay, undone->epoch, (const char *const *)undone->paths->pdata);
+	g_ptr_array_set_size(undone->paths, undone->paths->len - 1);
+	if (r < 0)
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "unfollow: %d", r);
+	return r;
+}
+
+unsigned view_undo_looked_at(struct viewed *v)
+{
+	undoing.view = v;
+	undoing.before = view_describe(v, DESCRIBE_MTIME | DESCRIBE_OWNER);
+	undoing.points = 0;
+	boundary_hook = check_shown;
+	view_undo(v);
+	boundary_hook = NULL;
+	g_clear_pointer(&undoing.before, g_free);
+	return undoing.points;
+}
+
 void view_undo(struct viewed *v)
 {
+	const struct undo_view view = { .begins = view_unfollow, .user = v };
 	struct committing *c = view_commit_begin(v, NULL);
 	g_autoptr(GPtrArray) conflicts = NULL;
 	g_autoptr(GError) error = NULL;
@@ -615,7 +663,7 @@ void view_undo(struct viewed *v)
 	OK(overlay_keep(v->overlay, result.epoch, (const char *const *)result.paths->pdata));
 	g_ptr_array_set_size(result.paths, result.paths->len - 1);
 	apply_result_clear(&result);
-	apply_undo(c->store, c->lower, NULL, &result, &conflicts, &error);
+	apply_undo(c->store, c->lower, NULL, &view, &result, &conflicts, &error);
 	g_assert_no_error(error);
 	g_assert_null(conflicts);
 	g_ptr_array_add(result.paths, NULL);

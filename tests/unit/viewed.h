@@ -96,6 +96,11 @@ void view_commit_free(struct committing *c);
 void view_commit_choose(struct committing *c, void (*choose)(struct selection *s, void *user), void *user);
 /* view_undo() - the last commit, as the tools do. */
 void view_undo(struct viewed *v);
+/* view_undo_looked_at() - and the view shows the same after each step; how many there were. */
+unsigned view_undo_looked_at(struct viewed *v);
+/* view_unfollow() - of struct undo_view, with the struct viewed. */
+struct apply_result;
+int view_unfollow(const struct apply_result *undone, void *user, GError **error);
 /* view_changes() - "A path\nM path\n" between the workspace and now; caller frees. */
 char *view_changes(struct viewed *v);
 
