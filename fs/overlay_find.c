@@ -58,6 +58,7 @@ void node_set_print(struct node *n, const struct fingerprint *print)
 	n->print_ino = print->ino;
 	n->print_dev = print->dev;
 	n->print_btime = print->btime;
+	node_touch(n);
 }
 
 void node_note_seen(struct overlay *o, struct node *n, const struct attr *a)
