@@ -110,10 +110,10 @@ static GVariant *op_root(struct overlay *o, const struct request *request, int *
 static GVariant *op_pin(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	int64_t epoch;
-	int r = overlay_pin(o, &epoch);
+	int r;
 
-	(void)request;
 	(void)ret_fd;
+	r = g_variant_dict_lookup(request->in, "epoch", "x", &epoch) ? overlay_pin_again(o, epoch) : overlay_pin(o, &epoch);
 	return r < 0 ? control_fail(error, r, "pin") : answer_epoch(epoch);
 }
 

@@ -205,6 +205,8 @@ int overlay_fsync(struct overlay *o, uint64_t ino);
 int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
 /* overlay_pin() - the present state as an immutable one without a name, until overlay_unpin(). */
 int overlay_pin(struct overlay *o, int64_t *ret_epoch);
+/* overlay_pin_again() - a state that was pinned in a process that died. -ENOENT: not a past one. */
+int overlay_pin_again(struct overlay *o, int64_t epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
 /*
  * overlay_gc() - snapshot/gc.h, while the view goes on; @automatic and @dry_run as there. The result is in @ret, for gc_free().

@@ -125,10 +125,13 @@ static struct sandbox *sandbox_load_from(const char *state, const char *name)
 	s->name = g_strdup(name);
 	s->dir = g_build_filename(state, name, NULL);
 	sandbox_read(s);
+	s->mounted = sandbox_is_mounted(s);
 	control = sandbox_connect(s, NULL);
+	/* Mounted, and the store in somebody's hands: another process takes over from one that died. */
+	if (!control && s->mounted && s->socket && sandbox_is_locked(s->dir))
+		control = control_reach(s->socket, NULL);
 	s->live = control != NULL;
 	g_clear_pointer(&control, control_close);
-	s->mounted = sandbox_is_mounted(s);
 	return s;
 }
 
