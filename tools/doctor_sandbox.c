@@ -12,6 +12,7 @@
 #include "tools/hard_links.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
+#include "tools/tracked.h"
 
 /* The view */
 
@@ -98,12 +99,11 @@ struct tracked {
 static void note_tracked(const char *path, const char *commit, void *user)
 {
 	struct tracked *t = user;
-	g_autofree char *full = *t->dir ? g_build_filename(t->dir, path, NULL) : g_strdup(path);
 
-	if (policy_action(t->policy, policy_match_path(t->policy, full, false)) < ACTION_MASK)
+	if (!tracked_is_closed(t->policy, t->dir, path))
 		return;
 	if (t->count++ == 0) {
-		t->path = g_steal_pointer(&full);
+		t->path = *t->dir ? g_build_filename(t->dir, path, NULL) : g_strdup(path);
 		t->commit = g_strdup(commit);
 	}
 }

@@ -21,6 +21,7 @@
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
+#include "tools/tracked.h"
 
 #define WAIT_STEP_US (20 * 1000)
 #define WAIT_STORE_STEPS 100 /* 2 s: another command that has the store is soon done; a view is not */
@@ -468,6 +469,7 @@ static bool choose_policy(struct plan *p, GError **error)
 	if (!p->policy)
 		return false;
 	p->after.text = policy_to_ini(p->policy);
+	tracked_warn(p->policy, p->what.workspace, p->what.name);
 	return true;
 }
 

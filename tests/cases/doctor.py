@@ -105,6 +105,34 @@ def test_a_workspace_that_is_gone(t):
     expect(doctor(t, t.name), 'hard-links', 'ok')
 
 
+@case(policy=POLICY, mount=False, modes=('fresh',), workspace_changes=True)
+def test_a_mount_tells_of_closed_paths_that_git_tracks(t):
+    """Whoever hands a repository over should not have to think of the doctor first."""
+    t.seed({'a.deny': 'secret', 'f': 'f', 'd/b.mask': 'K=v', 'd/f': 'f'})
+    t.program('git', 'init', '-q', t.low)
+    t.program('git', '-C', t.low, 'add', '-f', 'f', 'd/f')
+    yield
+    clean = t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low, t.mnt)
+    check('note' not in clean.err, f'nothing closed is tracked: {short(clean.err)}')
+    t.umount()
+    check('note' not in t.sbxfs('mount', '-n', 'other', '-p', t.policy_file, t.w('d'), t.mnt).err, 'below a directory')
+    t.sbxfs('umount', 'other')
+    t.program('git', '-C', t.low, 'add', '-f', 'a.deny', 'd/b.mask')
+    told = t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low, t.mnt)
+    check('close a.deny and others' in told.err and f'sbxfs doctor {t.name}' in told.err, short(told.err))
+    t.umount()
+    check('note' not in t.sbxfs('mount', '-n', t.name, t.low, t.mnt).err, 'only with a new policy')
+    t.umount()
+    told = t.sbxfs('mount', '-n', 'third', '-p', t.policy_file, t.w('d'), t.mnt)
+    check('close b.mask,' in told.err, f'below a directory: {short(told.err)}')
+    t.sbxfs('umount', 'third')
+    write(t.policy_file, POLICY + 'deny = .git/\n')
+    t.sbxfs('destroy', '--force', t.name)
+    told = t.sbxfs('mount', '-n', t.name, '-p', t.policy_file, t.low, t.mnt)
+    check('note' not in told.err, f'.git is closed, too: {short(told.err)}')
+    t.umount()
+
+
 @by_itself
 def test_a_store_that_cannot_be_read(t):
     yield
