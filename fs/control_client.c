@@ -16,6 +16,7 @@ struct control {
 	char *path;
 	GSocketConnection *connection;
 	GArray *pins; /* int64_t: the epochs that this connection holds */
+	bool dead; /* nobody took over */
 	struct overlay *overlay; /* without a connection */
 };
 
@@ -143,9 +144,10 @@ static GVariant *pin_arguments(int64_t epoch)
 /* A new connection, which holds what the old one did. */
 static bool reconnect(struct control *c)
 {
-	GSocketConnection *connection = reach(c->path, NULL);
+	GSocketConnection *connection = c->dead ? NULL : reach(c->path, NULL);
 
-	if (!connection)
+	c->dead = !connection;
+	if (c->dead)
 		return false;
 	g_object_unref(c->connection);
 	c->connection = connection;

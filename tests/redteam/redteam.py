@@ -690,7 +690,7 @@ def test_what_cannot_be_recorded_is_not_executed(t):
     command = ['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, t.low, '--', 'sh', '-c', 'cd /; echo ready; read x; /usr/bin/printf "ra%s" n; echo; echo end']
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     eq(process.stdout.readline(), b'ready\n', 'it runs')
-    os.kill(t.sbxfs('status', t.name, '--json').json()['pid'], signal.SIGKILL)
+    t.kill_daemon()
     out, err = process.communicate(b'\n', timeout=60)
     check(b'ran' not in out and b'end' in out, f'it was executed without a record: {out}')
     check(b'cannot be recorded' in err, f'the reason: {err}')
