@@ -91,7 +91,7 @@ int overlay_inherit(struct overlay *o, struct heritage *h);
 struct heritage *overlay_heritage(struct overlay *o); /* NULL: nobody comes after this process */
 /*
  * overlay_refresh() - after overlay_watch(), by who took over: the owner may have changed the workspace while nobody looked, so the kernel
- * forgets what it has of it, and its directories are watched again.
+ * forgets what it has of it, and its directories are watched again. Starts a thread for it: large trees take a while.
  */
 void overlay_refresh(struct overlay *o);
 /* overlay_request() - which request of the kernel this thread serves from now on (0 = none), and whether it comes @again. */

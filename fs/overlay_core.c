@@ -58,6 +58,7 @@ void overlay_free(struct overlay *o)
 	if (!o)
 		return;
 	ask_free(o);
+	heritage_end(o);
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);

@@ -6,6 +6,7 @@
  * row. So a worker may die between a commit and the roster: where the two contradict each other, the commit came later.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "fs/overlay_private.h"
@@ -290,7 +291,7 @@ static struct node *take_node(struct taking *t, uint64_t ino)
 		return n;
 	if (k)
 		k->under_way = true;
-	r = store_node_get(t->overlay->store, EPOCH_LIVE, ino, &row);
+	r = node_may_have_row(t->overlay, ino) ? store_node_get(t->overlay->store, EPOCH_LIVE, ino, &row) : 0;
 	if (r < 0)
 		t->error = r;
 	else if (row.ino)
@@ -330,9 +331,13 @@ static int take_over(struct overlay *o)
 	t.known = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, known_free);
 	t.parents = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, (GDestroyNotify)g_array_unref);
 	roster_each(o->heritage->roster, take_known, &t);
-	r = store_all_names(o->store, EPOCH_LIVE, take_parent, &t);
+	/* Nothing is written; but locks of the index are taken once then, and not for each node. */
+	r = store_begin(o->store);
+	if (r == 0)
+		r = store_all_names(o->store, EPOCH_LIVE, take_parent, &t);
 	if (r == 0)
 		r = take_nodes(&t);
+	store_abort(o->store);
 	if (r == 0) {
 		roster_renew(o->heritage->roster);
 		heritage_write(o);
@@ -340,6 +345,7 @@ static int take_over(struct overlay *o)
 	}
 	g_hash_table_unref(t.known);
 	g_hash_table_unref(t.parents);
+	malloc_trim(0);
 	return r;
 }
 
@@ -382,12 +388,8 @@ static void refresh_names(struct overlay *o, struct node *dir)
 	}
 }
 
-static void refresh_node(struct node *n, void *user)
+static void refresh_node(struct overlay *o, struct node *n)
 {
-	struct overlay *o = user;
-
-	if (n->lookups == 0 && n->ino != ROOT_INO)
-		return;
 	if (node_is_dir(n) && n->is_lower) {
 		dir_watch(o, n);
 		refresh_names(o, n);
@@ -395,9 +397,45 @@ static void refresh_node(struct node *n, void *user)
 	node_forget_cached(o, n);
 }
 
+static void list_held(struct node *n, void *user)
+{
+	if (n->lookups > 0 || n->ino == ROOT_INO)
+		g_array_append_val((GArray *)user, n->ino);
+}
+
+#define REFRESH_STEP 64
+
+/* Bit by bit, so that requests come in between, and what is to be told to the kernel does not pile up. */
+static gpointer refresh_main(gpointer data)
+{
+	g_autoptr(GArray) inos = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+	struct overlay *o = data;
+
+	overlay_lock(o);
+	node_foreach(o->nodes, list_held, inos);
+	overlay_unlock(o);
+	for (guint i = 0; i < inos->len && !g_atomic_int_get(&o->refresh_ends); i += REFRESH_STEP) {
+		overlay_lock(o);
+		for (guint k = i; k < MIN(i + REFRESH_STEP, inos->len); k++) {
+			struct node *n = node_find(o->nodes, g_array_index(inos, uint64_t, k));
+
+			if (n)
+				refresh_node(o, n);
+		}
+		overlay_unlock(o);
+		overlay_drain(o);
+	}
+	return NULL;
+}
+
 void overlay_refresh(struct overlay *o)
 {
-	overlay_lock(o);
-	node_foreach(o->nodes, refresh_node, o);
-	overlay_unlock(o);
+	o->refresh = g_thread_new("refresh", refresh_main, o);
+}
+
+void heritage_end(struct overlay *o)
+{
+	g_atomic_int_set(&o->refresh_ends, 1);
+	if (o->refresh)
+		g_thread_join(g_steal_pointer(&o->refresh));
 }

@@ -45,6 +45,8 @@ struct overlay {
 	struct questions *questions;     /* NULL until overlay_questions() */
 	struct ask_hooks *hooks;         /* NULL: nobody is told */
 	struct heritage *heritage;       /* for the worker after this one; NULL: there will be none */
+	GThread *refresh;                /* after a takeover; NULL: none */
+	gint refresh_ends;               /* atomic: it is to end */
 	struct deletions own_deletions;
 	struct deletions *deletions;     /* these, or the heritage's */
 	uint64_t saved_ino;              /* the row that was written last, and its ctime: what the ledger has of a transaction */
@@ -115,6 +117,8 @@ void heritage_write(struct overlay *o);
 /* heritage_prepare(), heritage_settle() - around the commit of what this thread's request does; see fs/ledger.h. */
 struct ledger_entry *heritage_prepare(struct overlay *o);
 void heritage_settle(struct ledger_entry *e, int r);
+/* heritage_end() - before the watch and the invalidator go. */
+void heritage_end(struct overlay *o);
 
 /* overlay_find.c */
 
@@ -154,6 +158,8 @@ void overlay_leave_dir(struct overlay *o);
 /* node_shows_lower() - whether a name without a row that has the object @print in the workspace shows it as @n. */
 bool node_shows_lower(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
+/* node_may_have_row() - false when the index has no row of @ino for certain. */
+bool node_may_have_row(const struct overlay *o, uint64_t ino);
 /* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
 void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
 /* node_load_row() - takes over the values of @row, and what its origin says. */
