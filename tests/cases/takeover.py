@@ -331,8 +331,13 @@ def test_the_store_is_not_free_meanwhile(t):
 
 # The same view as before
 
+
+def log_of(t):
+    return t.sbxfs('log', t.name, '--json').out.splitlines()
+
+
 STRICT = '[profile cases]\n[files cases]\nwrite = **\nread = /fixed\ndeny = /closed\nhide = /hidden\nmask = /masked\n' \
-         '[limits cases]\ndeletions = 4\ndisk = 40M\n[ask cases]\ntimeout = 1s\n[gate cases]\nchecks = none\n'
+         '[limits cases]\ndeletions = 4\ndisk = 40M\n[audit cases]\nkeep = 1s\n[ask cases]\ntimeout = 1s\n[gate cases]\nchecks = none\n'
 
 
 @case(modes=('fresh',), policy=STRICT, remount=False, workspace_changes=True)
@@ -349,16 +354,22 @@ def test_rules_and_limits_stay_those_of_the_mount(t):
     with opened(t.m('masked')) as masked:
         for name in ('x0', 'x1', 'x2'):
             os.unlink(t.m(name))
-        t.sbxfs('run', '-n', t.name, '--limit', 'disk=1M', t.low, '--', 'true', code=None)
-        limit = t.status()['disk'].get('limit')
+        t.sbxfs('run', '-n', t.name, '--limit', 'disk=30M', t.low, '--', 'true')
         # Neither of these counts before the next mount.
         write(t.policy_file, OPEN_POLICY)
         write(t.w('.sbxfs.ini'), '[profile w]\n[files w]\ndeny = **\n')
+        # What is open has no name any more; its path has other bytes.
+        write(t.w('other'), 'A=other\n')
+        os.rename(t.w('other'), t.w('masked'))
+        until(lambda: os.stat(t.m('masked')).st_ino != os.fstat(masked).st_ino, 'the view has the new file')
+        records = len(log_of(t))
+        until(lambda: time.time() > os.stat(t.m('fixed')).st_mtime + 3, 'the records are old')
         kill_worker(t)
         eq(closed(), before, 'the rules after a change of processes')
         os.posix_fadvise(masked, 0, 0, os.POSIX_FADV_DONTNEED)
         eq(os.pread(masked, 100, 0), b'A=<masked>\n', 'an open masked file')
-        eq(t.status()['disk'].get('limit'), limit, 'the limit of the disk')
+        eq(t.status()['disk'].get('limit'), 30 << 20, 'the limit of the disk')
+        check(len(log_of(t)) > records, 'old records of the audit go at a mount only')
         os.unlink(t.m('x3'))
         eq(errno_of(os.unlink, t.m('x4')), 'EACCES', 'the fifth deletion, which nobody allows')
     os.unlink(t.w('.sbxfs.ini'))
