@@ -36,26 +36,26 @@ struct keeper {
 
 /* Descriptors */
 
-bool keeper_give(struct keeper_held *held, int device, int lock)
+#define FDS_SIZE (KEEPER_FDS * sizeof(int))
+
+bool keeper_give(const struct keeper_held *held, const int fds[KEEPER_FDS])
 {
-	int fds[] = { device, lock };
-	char byte = 0, control[CMSG_SPACE(sizeof(fds))] = { 0 };
+	char byte = 0, control[CMSG_SPACE(FDS_SIZE)] = { 0 };
 	struct iovec iov = { &byte, 1 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fds));
-	memcpy(CMSG_DATA(c), fds, sizeof(fds));
+	c->cmsg_len = CMSG_LEN(FDS_SIZE);
+	memcpy(CMSG_DATA(c), fds, FDS_SIZE);
 	return sendmsg(held->link, &msg, MSG_NOSIGNAL) == 1;
 }
 
 /* The end, or what the first worker gives. */
 static void receive(struct keeper *k)
 {
-	int fds[] = { -1, -1 };
-	char byte, control[CMSG_SPACE(sizeof(fds))];
+	char byte, control[CMSG_SPACE(FDS_SIZE)];
 	struct iovec iov = { &byte, 1 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(k->link, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -63,11 +63,8 @@ static void receive(struct keeper *k)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(fds))) {
-		memcpy(fds, CMSG_DATA(c), sizeof(fds));
-		k->held.device = fds[0];
-		k->held.lock = fds[1];
-	}
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(FDS_SIZE))
+		memcpy(k->held.fds, CMSG_DATA(c), FDS_SIZE);
 	if (n > 0)
 		return;
 	close(k->link);
@@ -148,7 +145,7 @@ static const char *why_not_replaced(struct keeper *k)
 {
 	const struct heritage *h = k->heritage;
 
-	if (k->held.device < 0 || k->held.lock < 0)
+	if (k->held.fds[KEEPER_DEVICE] < 0)
 		return "the keeper does not hold the connection";
 	if (!fuse_device_can_resend(h))
 		return "this kernel does not send requests again (Linux 6.9 does)";
@@ -198,7 +195,7 @@ static void start_worker(struct keeper *k, int (*serve)(struct keeper_held *held
 
 int keeper_run(struct heritage *h, int ready_fd, int (*serve)(struct keeper_held *held, void *user), void *user)
 {
-	struct keeper k = { .heritage = h, .held = { .device = -1, .lock = -1, .link = -1 }, .link = -1 };
+	struct keeper k = { .heritage = h, .held = { .fds = { -1, -1, -1, -1 }, .link = -1 }, .link = -1 };
 	int status;
 
 	catch_signals(&k);

@@ -4,8 +4,8 @@
 /*
  * keeper - the process that holds a mount, so that the one which serves it may die
  *
- * The keeper forks the worker and waits. It has one thread, serves nothing, and holds two descriptors that the first worker gives it: the connection
- * to the kernel, the very open file, and the store, locked. So whatever a worker dies of, a signal or an error, the kernel keeps the
+ * The keeper forks the worker and waits. It has one thread, serves nothing, and holds descriptors that the first worker gives it: the connection
+ * to the kernel, the very open file; the store's lock; and the workspace, which the view may lie on. So whatever a worker dies of, a signal or an error, the kernel keeps the
  * requests that were not answered, and no other command gets at the store; a new worker is forked, with the policy of the mount still in memory, and
  * takes over (fs/heritage.h). Programs in the view see a pause. The keeper gives up, and the view is dead as without it, when
  *   - the kernel can't send requests again (before Linux 6.9): what was given out would wait for ever, even for a SIGKILL of the one who
@@ -26,14 +26,16 @@ struct heritage;
 #define KEEPER_FUTILE 5
 #define KEEPER_DEATHS 100
 
+enum keeper_fd { KEEPER_DEVICE, KEEPER_LOCK, KEEPER_WORKSPACE, KEEPER_WORKSPACE_CLONE, KEEPER_FDS };
+
 /* What a worker gets. */
 struct keeper_held {
-	int device, lock; /* its own now; -1 for the first one, which makes them and gives them to the keeper */
+	int fds[KEEPER_FDS]; /* its own now; -1 for the first one, which makes them and gives them to the keeper */
 	int link; /* stays open as long as it lives */
 };
 
-/* keeper_give() - copies of both, from the first worker. */
-bool keeper_give(struct keeper_held *held, int device, int lock);
+/* keeper_give() - copies of @fds, from the first worker. */
+bool keeper_give(const struct keeper_held *held, const int fds[KEEPER_FDS]);
 
 /*
  * keeper_run() - @serve is called in each worker and returns its exit code: 0 = the view is unmounted. Returns, in the keeper, with that of

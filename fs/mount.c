@@ -70,12 +70,22 @@ static int serve(struct keeper_held *held, void *user)
 
 	start.held = start.heritage ? held : NULL;
 	/* The end that tells of readiness is the first one's. */
-	if (held && held->device >= 0)
+	if (held && held->fds[KEEPER_DEVICE] >= 0)
 		start.ready_fd = -1;
 	if (service_run(&start, &error))
 		return 0;
 	g_printerr("sbxfs: the view is not served: %s\n", error->message);
 	return 1;
+}
+
+/* A view that is given up must not be left to those who wait in it: a killed thread in the kernel may hold the connection. */
+static int keep(struct service_start *start, int ready_fd)
+{
+	int code = keeper_run(start->heritage, ready_fd, serve, start);
+
+	if (code && start->heritage->ready)
+		mount_abort(start->options->mountpoint);
+	return code;
 }
 
 static bool run_in_background(struct service_start *start, GError **error)
@@ -95,7 +105,7 @@ static bool run_in_background(struct service_start *start, GError **error)
 		start->ready_fd = fds[1];
 		daemon_detach(start->options);
 		start->heritage = heritage_new();
-		_exit(start->heritage ? keeper_run(start->heritage, fds[1], serve, start) : serve(NULL, start));
+		_exit(start->heritage ? keep(start, fds[1]) : serve(NULL, start));
 	}
 	close(fds[1]);
 	if (pid < 0)

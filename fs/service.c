@@ -105,7 +105,7 @@ static struct store *open_store(struct service *s, GError **error)
 		return store_open(s->options->store, STORE_WRITE, error);
 	held = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	roster_each(s->heritage->roster, add_held, held);
-	return store_take_over(s->options->store, s->held->lock, is_held, held, error);
+	return store_take_over(s->options->store, s->held->fds[KEEPER_LOCK], is_held, held, error);
 }
 
 /* The store's errors come from below; here they become what a mount can say about them. */
@@ -114,7 +114,8 @@ static struct overlay *open_overlay(struct service *s, GError **error)
 	struct lower *lower;
 	struct store *store;
 	GError *why = NULL;
-	int r = lower_open(s->options->workspace, &lower);
+	int r = s->takes_over ? lower_open_given(&s->held->fds[KEEPER_WORKSPACE], s->options->workspace, &lower) :
+				lower_open(s->options->workspace, &lower);
 
 	if (r < 0) {
 		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "workspace %s: %s", s->options->workspace, g_strerror(-r));
@@ -203,6 +204,14 @@ static bool attach_session(struct service *s, int fd, GError **error)
 	return false;
 }
 
+static bool give(struct service *s, int device)
+{
+	int fds[KEEPER_FDS] = { [KEEPER_DEVICE] = device, [KEEPER_LOCK] = store_lock(overlay_store(s->view.overlay)) };
+
+	lower_give(overlay_lower(s->view.overlay), &fds[KEEPER_WORKSPACE]);
+	return keeper_give(s->held, fds);
+}
+
 static bool service_mount(struct service *s, GError **error)
 {
 	g_autofree char *options =
@@ -222,7 +231,7 @@ static bool service_mount(struct service *s, GError **error)
 	if (fd < 0)
 		return false;
 	s->mounted = true;
-	if (s->held && !keeper_give(s->held, fd, store_lock(overlay_store(s->view.overlay))))
+	if (s->held && !give(s, fd))
 		g_printerr("sbxfs: nobody replaces this process if it dies\n");
 	return attach_session(s, fd, error);
 }
@@ -230,7 +239,7 @@ static bool service_mount(struct service *s, GError **error)
 /* The same without a mount: the kernel has the view already, and goes on with it as with the process before. */
 static bool service_resume(struct service *s, GError **error)
 {
-	if (!make_session(s, error) || !attach_session(s, s->held->device, error))
+	if (!make_session(s, error) || !attach_session(s, s->held->fds[KEEPER_DEVICE], error))
 		return false;
 	if (fuse_device_resume(s->session))
 		return true;
@@ -248,6 +257,33 @@ static void block_signals(bool block)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+/* Async-signal-safe. */
+static void die(int signal_number)
+{
+	char text[] = "sbxfs: signal 00 in the process that serves the view\n";
+
+	text[sizeof("sbxfs: signal ") - 1] = (char)('0' + signal_number / 10);
+	text[sizeof("sbxfs: signal ")] = (char)('0' + signal_number % 10);
+	/* Nothing can be done where the log takes no more. */
+	while (write(STDERR_FILENO, text, sizeof(text) - 1) < 0 && errno == EINTR)
+		;
+	kill(getpid(), SIGKILL);
+}
+
+/*
+ * A signal that dumps core waits for all threads with their descriptors open, also for one that the kernel lets wait until the next process
+ * answers: leave_files(). And bytes of the workspace have no business in a core. A handler that is there already has its reasons (sanitizers).
+ */
+static void dump_no_core(void)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP };
+	struct sigaction act = { .sa_handler = die, .sa_flags = SA_ONSTACK }, before;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+			sigaction(signals[i], &act, NULL);
 }
 
 #define CHECKPOINT_PAUSE 500000 /* us */
@@ -344,7 +380,9 @@ bool service_run(const struct service_start *start, GError **error)
 			     .held = start->held, .heritage = start->heritage };
 	GError *why = NULL;
 
-	s.takes_over = s.held && s.held->device >= 0;
+	if (s.held)
+		dump_no_core();
+	s.takes_over = s.held && s.held->fds[KEEPER_DEVICE] >= 0;
 	s.view.ready = service_ready;
 	s.view.ready_user = &s;
 	if (service_start(&s, &why)) {

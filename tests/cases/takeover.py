@@ -45,11 +45,11 @@ def worker_of(keeper):
     return None
 
 
-def kill_worker(t, keeper=None):
+def kill_worker(t, keeper=None, number=signal.SIGKILL):
     """Once; the next one answers when it returns."""
     keeper = keeper or t.daemons()[0]
     pid = until(lambda: worker_of(keeper), 'a process that serves')
-    os.kill(pid, signal.SIGKILL)
+    os.kill(pid, number)
     until(lambda: worker_of(keeper) not in (None, pid), 'another one that serves')
     is_gone(t.m(f'no such name {pid}'))
 
@@ -227,8 +227,8 @@ def test_what_is_open_goes_on(t):
     shared = mmap.mmap(fds['m'], 8192)
     shared[:1] = b'M'
     fcntl.flock(fds['low'], fcntl.LOCK_EX)
-    for round_ in range(3):
-        kill_worker(t)
+    for round_, number in enumerate((signal.SIGKILL, signal.SIGABRT, signal.SIGTRAP)):
+        kill_worker(t, number=number)
         for name, want in (('gone', b'gone' * 5000), ('own', b'own'), ('own-big', noise(200_000, 2)), ('low', b'low')):
             os.posix_fadvise(fds[name], 0, 0, os.POSIX_FADV_DONTNEED)
             check(os.pread(fds[name], 1 << 20, 0) == want, f'{name}, open, after {round_ + 1}')
@@ -272,6 +272,39 @@ def test_places_are_kept(t):
     eq((os.pread(fds[1], 10, 0), read(t.m('h2')), names(t.m('b', long))), (b'changed', b'changed', ['f']), 'changes afterwards')
     for fd in fds:
         os.close(fd)
+
+
+@case(modes=('fresh',), in_place=True, remount=False, workspace_changes=True)
+def test_a_view_in_place(t):
+    """The view covers its workspace: the path leads into the view itself."""
+    t.seed({'f': 'f', 'd/g': 'g'})
+    yield
+    needs_resend(t)
+    write(t.m('d/own'), 'own')
+    for _ in range(2):
+        kill_worker(t)
+        eq((read(t.m('f')), read(t.m('d/g')), read(t.m('d/own')), names(t.mnt)), (b'f', b'g', b'own', ['d', 'f']), 'what it shows')
+        write(t.m('f'), 'f')
+    t.umount()
+    eq((read(t.w('f')), names(t.w('d'))), (b'f', ['g']), 'the workspace')
+    t.mount()
+
+
+@case(modes=('fresh',), workspace_changes=True)
+def test_a_workspace_that_was_moved(t):
+    t.seed({'f': 'f', 'd/g': 'g'})
+    yield
+    needs_resend(t)
+    os.rename(t.low, t.path('away'))
+    os.mkdir(t.low)
+    write(t.w('other'), 'other')
+    try:
+        kill_worker(t)
+        eq((names(t.mnt), read(t.m('d/g'))), (['d', 'f'], b'g'), 'what the view shows')
+    finally:
+        os.unlink(t.w('other'))
+        os.rmdir(t.low)
+        os.rename(t.path('away'), t.low)
 
 
 # What the owner did meanwhile

@@ -459,7 +459,7 @@ guard('the limit of the disk as it was set', 'fs/service.c', 's->takes_over ? s-
       'takeover/rules_and_limits_stay_those_of_the_mount')
 guard('the audit keeps what it has', 'fs/service.c', '		options.keep_time = options.keep_bytes = 0;', '		options.keep_bytes = 0;', 'user',
       'takeover/rules_and_limits_stay_those_of_the_mount')
-guard('the store is locked in between', 'fs/service.c', 'keeper_give(s->held, fd, store_lock(overlay_store(s->view.overlay)))', 'keeper_give(s->held, fd, fd)', 'user',
+guard('the store is locked in between', 'fs/service.c', '[KEEPER_LOCK] = store_lock(overlay_store(s->view.overlay)) };', '[KEEPER_LOCK] = device };', 'user',
       'takeover/the_store_is_not_free_meanwhile')
 guard('what is open without a name stays', 'snapshot/store.c', '		if (h->held(ino, h->user))', '		if (!h->held(ino, h->user))', 'user',
       'takeover/what_is_open_goes_on')
