@@ -122,11 +122,36 @@ bool fuse_device_resume(struct fuse_session *se)
 	return !fuse_session_exited(se);
 }
 
-int fuse_device_resend(struct fuse_session *se)
+static int resend(int fd)
 {
 	struct fuse_out_header h = { .len = sizeof(h), .error = NOTIFY_RESEND };
 
-	return write(fuse_session_fd(se), &h, sizeof(h)) < 0 ? -errno : 0;
+	return write(fd, &h, sizeof(h)) < 0 ? -errno : 0;
+}
+
+int fuse_device_resend(struct fuse_session *se)
+{
+	return resend(fuse_session_fd(se));
+}
+
+/* What no write of ours is larger than, with its header. */
+#define REFUSE_BUFFER (2 * 1024 * 1024)
+
+void fuse_device_refuse(int fd, int ms)
+{
+	g_autofree char *buf = g_malloc(REFUSE_BUFFER);
+	const struct fuse_in_header *in = (const void *)buf;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (resend(fd) < 0)
+		return;
+	while (poll(&p, 1, ms) == 1 && read(fd, buf, REFUSE_BUFFER) >= (ssize_t)sizeof(*in)) {
+		struct fuse_out_header out = { .len = sizeof(out), .error = -ECONNABORTED, .unique = in->unique };
+		bool waits = in->opcode != FUSE_FORGET && in->opcode != FUSE_BATCH_FORGET && in->opcode != FUSE_INTERRUPT;
+
+		if (waits && write(fd, &out, sizeof(out)) < 0)
+			g_debug("nobody waits for that answer");
+	}
 }
 
 uint64_t fuse_device_unique(bool *ret_again)

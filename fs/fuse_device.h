@@ -37,6 +37,11 @@ void fuse_device_inherit(struct heritage *h);
 bool fuse_device_resume(struct fuse_session *se);
 /* fuse_device_resend() - the kernel sends all requests again that were given out and not answered. 0 or -errno: -ENODEV, unmounted. */
 int fuse_device_resend(struct fuse_session *se);
+/*
+ * fuse_device_refuse() - in place of a session: asks for all pending requests on @fd again and answers those that come within @ms with an error, so
+ * that whoever waits for an answer, in a program or in the kernel, waits no longer.
+ */
+void fuse_device_refuse(int fd, int ms);
 /* fuse_device_can_resend() - says the INIT message in @h. Else requests that were given out can't be had again: who waits for them waits for ever. */
 bool fuse_device_can_resend(const struct heritage *h);
 /* fuse_device_unique() - of the message that this thread serves right now, the same each time that it comes; @ret_again: it did before. */

@@ -193,6 +193,21 @@ static void start_worker(struct keeper *k, int (*serve)(struct keeper_held *held
 	k->link = link[0];
 }
 
+#define WIND_UP_MS 20
+#define WIND_UP_STEPS 500 /* 10 s */
+
+/*
+ * No other worker follows. Threads of dead ones may be left in the kernel, which hold the connection, so to close it here would not end it. They wait
+ * for what waits for an answer: it gets one.
+ */
+static void wind_up(const struct keeper *k)
+{
+	if (k->held.fds[KEEPER_DEVICE] < 0 || !fuse_device_can_resend(k->heritage))
+		return;
+	for (int i = 0; i < WIND_UP_STEPS && waitpid(-1, NULL, WNOHANG) >= 0; i++)
+		fuse_device_refuse(k->held.fds[KEEPER_DEVICE], WIND_UP_MS);
+}
+
 int keeper_run(struct heritage *h, int ready_fd, int (*serve)(struct keeper_held *held, void *user), void *user)
 {
 	struct keeper k = { .heritage = h, .held = { .fds = { -1, -1, -1, -1 }, .link = -1 }, .link = -1 };
@@ -207,8 +222,10 @@ int keeper_run(struct heritage *h, int ready_fd, int (*serve)(struct keeper_held
 		status = k.worker < 0 ? -1 : attend(&k);
 		if (status == -1 || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 			return status ? 1 : 0;
-		if (!is_to_be_replaced(&k, status))
+		if (!is_to_be_replaced(&k, status)) {
+			wind_up(&k);
 			return 1;
+		}
 		g_usleep(k.futile * FUTILE_PAUSE);
 	}
 }

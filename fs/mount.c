@@ -78,16 +78,6 @@ static int serve(struct keeper_held *held, void *user)
 	return 1;
 }
 
-/* A view that is given up must not be left to those who wait in it: a killed thread in the kernel may hold the connection. */
-static int keep(struct service_start *start, int ready_fd)
-{
-	int code = keeper_run(start->heritage, ready_fd, serve, start);
-
-	if (code && start->heritage->ready)
-		mount_abort(start->options->mountpoint);
-	return code;
-}
-
 static bool run_in_background(struct service_start *start, GError **error)
 {
 	int fds[2];
@@ -105,7 +95,7 @@ static bool run_in_background(struct service_start *start, GError **error)
 		start->ready_fd = fds[1];
 		daemon_detach(start->options);
 		start->heritage = heritage_new();
-		_exit(start->heritage ? keep(start, fds[1]) : serve(NULL, start));
+		_exit(start->heritage ? keeper_run(start->heritage, fds[1], serve, start) : serve(NULL, start));
 	}
 	close(fds[1]);
 	if (pid < 0)

@@ -2,7 +2,6 @@
 #include "fs/mount_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -29,12 +28,12 @@ static char *mount_unescape(const char *field)
 	return g_string_free(s, FALSE);
 }
 
-/* The fields of the topmost mount at @mountpoint, in mountinfo's order; NULL when there is none. Asks nothing of the file system. */
-static char **mount_fields(const char *mountpoint)
+/* The type of the topmost file system mounted on @mountpoint; NULL when it is no mountpoint. Asks nothing of the file system. */
+static char *mount_type(const char *mountpoint)
 {
 	g_autofree char *table = NULL;
 	g_auto(GStrv) lines = NULL;
-	char **found = NULL;
+	char *type = NULL;
 
 	if (!g_file_get_contents("/proc/self/mountinfo", &table, NULL, NULL))
 		return NULL;
@@ -42,44 +41,23 @@ static char **mount_fields(const char *mountpoint)
 	for (char **line = lines; *line; line++) {
 		g_auto(GStrv) fields = g_strsplit(*line, " ", -1);
 		g_autofree char *where = g_strv_length(fields) > 6 ? mount_unescape(fields[4]) : NULL;
+		guint i = 6;
 
 		if (!where || strcmp(where, mountpoint) != 0)
 			continue;
-		g_strfreev(found);
-		found = g_steal_pointer(&fields);
+		while (fields[i] && strcmp(fields[i], "-") != 0)
+			i++;
+		g_free(type);
+		type = g_strdup(fields[i] ? fields[i + 1] : NULL);
 	}
-	return found;
-}
-
-/* Optional fields end with a "-", then comes the type. */
-static bool fields_are_ours(char **fields)
-{
-	guint i = 6;
-
-	while (fields && fields[i] && strcmp(fields[i], "-") != 0)
-		i++;
-	return fields && fields[i] && fields[i + 1] && g_str_has_prefix(fields[i + 1], "fuse.sbxfs");
+	return type;
 }
 
 bool mount_is_ours(const char *mountpoint)
 {
-	g_auto(GStrv) fields = mount_fields(mountpoint);
+	g_autofree char *type = mount_type(mountpoint);
 
-	return fields_are_ours(fields);
-}
-
-void mount_abort(const char *mountpoint)
-{
-	g_auto(GStrv) fields = mount_fields(mountpoint);
-	const char *minor = fields_are_ours(fields) ? strchr(fields[2], ':') : NULL;
-	g_autofree char *path = minor ? g_strdup_printf("/sys/fs/fuse/connections/%s/abort", minor + 1) : NULL;
-	int fd = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
-
-	if (fd < 0)
-		return;
-	if (write(fd, "1", 1) < 0)
-		g_debug("%s: %s", path, g_strerror(errno));
-	close(fd);
+	return type && g_str_has_prefix(type, "fuse.sbxfs");
 }
 
 /* stat() in a process of its own, for it may never return. */

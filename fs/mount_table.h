@@ -10,7 +10,5 @@
 
 /* mount_is_ours() - the topmost file system at @mountpoint is a view. Asks nothing of it. */
 bool mount_is_ours(const char *mountpoint);
-/* mount_abort() - what waits in the view at @mountpoint ends with ECONNABORTED, whoever still holds the connection. As far as this system lets us. */
-void mount_abort(const char *mountpoint);
 /* mount_detach() - one try; @lazy: whoever is in it stays, and it goes with the last one. @ret_message: why not, caller frees; may stay as it is. */
 bool mount_detach(const char *mountpoint, bool lazy, char **ret_message);
