@@ -90,7 +90,7 @@ void overlay_caller(int32_t pid, uint32_t uid);
 int overlay_inherit(struct overlay *o, struct heritage *h);
 struct heritage *overlay_heritage(struct overlay *o); /* NULL: nobody comes after this process */
 /*
- * overlay_refresh() - after overlay_watch(), by who took over: the owner may have changed the workspace while nobody looked, so the kernel
+ * overlay_refresh() - after overlay_watch() and fuse_device_resend(), by who took over: the owner may have changed the workspace while nobody looked, so the kernel
  * forgets what it has of it, and its directories are watched again. Starts a thread for it: large trees take a while.
  */
 void overlay_refresh(struct overlay *o);

@@ -404,6 +404,13 @@ static void list_held(struct node *n, void *user)
 }
 
 #define REFRESH_STEP 64
+#define REFRESH_PAUSE 300000 /* us */
+
+static bool may_ask(const struct overlay *o)
+{
+	return policy_has_action(o->policy, ACTION_ASK) || policy_has_action(o->policy, ACTION_ASK_CHANGE) || o->deletions->limit ||
+	       o->deletions->limit_per_minute;
+}
 
 /* Bit by bit, so that requests come in between, and what is to be told to the kernel does not pile up. */
 static gpointer refresh_main(gpointer data)
@@ -411,6 +418,9 @@ static gpointer refresh_main(gpointer data)
 	g_autoptr(GArray) inos = g_array_new(FALSE, FALSE, sizeof(uint64_t));
 	struct overlay *o = data;
 
+	/* Who waited for a human is to wait again first: what the kernel holds for him is left alone then, see fs/invalidate.h. */
+	if (may_ask(o))
+		g_usleep(REFRESH_PAUSE);
 	overlay_lock(o);
 	node_foreach(o->nodes, list_held, inos);
 	overlay_unlock(o);

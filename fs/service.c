@@ -316,8 +316,6 @@ static bool service_start(struct service *s, GError **error)
 	ok = s->takes_over ? service_resume(s, error) : service_mount(s, error);
 	if (ok) {
 		overlay_watch(s->view.overlay, &watcher);
-		if (s->takes_over)
-			overlay_refresh(s->view.overlay);
 		s->checkpoint_stop = g_async_queue_new();
 		s->checkpoint = g_thread_new("checkpoint", checkpoint_main, s);
 		s->control = control_serve(s->view.overlay, s->options->socket, error);
@@ -362,6 +360,7 @@ static void service_stop(struct service *s)
 static void service_loop(struct service *s)
 {
 	struct fuse_loop_config *config;
+	bool gone = false;
 
 	fuse_set_signal_handlers(s->session);
 	config = fuse_loop_cfg_create();
@@ -369,7 +368,11 @@ static void service_loop(struct service *s)
 	/* Those that wait for a human are not missed by the others. */
 	fuse_loop_cfg_set_max_threads(config, WORKERS + QUESTION_WAITING_MAX);
 	fuse_loop_cfg_set_idle_threads(config, 4);
-	if (!s->takes_over || fuse_device_resend(s->session) == 0)
+	if (s->takes_over) {
+		gone = fuse_device_resend(s->session) < 0;
+		overlay_refresh(s->view.overlay);
+	}
+	if (!gone)
 		fuse_session_loop_mt(s->session, config);
 	fuse_loop_cfg_destroy(config);
 }

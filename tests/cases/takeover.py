@@ -408,11 +408,12 @@ def test_rules_and_limits_stay_those_of_the_mount(t):
     os.unlink(t.w('.sbxfs.ini'))
 
 
-@case(modes=('fresh',), policy='[profile cases]\n[files cases]\nwrite = **\nask = /secret\n[gate cases]\nchecks = none\n', remount=False)
+@case(modes=('fresh',), policy='[profile cases]\n[files cases]\nwrite = **\nask = /secret\n[gate cases]\nchecks = none\n', remount=False, workspace_changes=True)
 def test_who_waits_for_a_human_is_asked_again(t):
-    t.seed({'secret': 'secret'})
+    t.seed({'secret': 'secret', 'other': 'before'})
     yield
     needs_resend(t)
+    read(t.m('other'))
     reader = subprocess.Popen(['cat', t.m('secret')], stdout=subprocess.PIPE)
 
     def asked():
@@ -422,6 +423,10 @@ def test_who_waits_for_a_human_is_asked_again(t):
     kill_worker(t)
     again = until(asked, 'the question again')[0]['id']
     check(again != first, 'a number is used once')
+    write(t.w('other'), 'after')
+    until(lambda: read(t.m('other')) == b'after', 'while he waits, others see what the owner does')
+    eq(len(asked()), 1, 'and he still waits')
+    write(t.w('other'), 'before')
     t.sbxfs('ask', 'allow', str(again), t.name)
     eq(reader.communicate(timeout=PATIENCE)[0], b'secret', 'what it read')
 
