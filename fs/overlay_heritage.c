@@ -248,13 +248,13 @@ static void take_place(struct taking *t, struct node *n, const struct roster_nod
 	struct node *dir = text->parent ? take_dir(t, text->parent) : NULL;
 	struct dentry *d = dir ? dentry_find(dir, text->name) : NULL;
 
+	n->origin = g_strdup(text->origin);
 	if (dir && !d && dir_refuse_ring(t->overlay, dir, n) == 0) {
 		dentry_add(dir, text->name, n);
 		node_update_verdict(t->overlay, n);
 		return;
 	}
 	/* Its name ended in the last moment, or long ago. Whoever has it open goes on with what was at that path. */
-	n->origin = g_strdup(text->origin);
 	if (!n->origin && dir) {
 		g_autofree char *parent = node_lower_path(dir);
 
@@ -299,6 +299,9 @@ static struct node *take_node(struct taking *t, uint64_t ino)
 	else if (k)
 		n = take_without_row(t, &k->text);
 	node_row_clear(&row);
+	/* Before anything below it is looked at. */
+	if (k && n)
+		take_verdict(t, n, &k->text);
 	if (k)
 		k->under_way = false;
 	return n;

@@ -355,11 +355,24 @@ def test_the_store_is_not_free_meanwhile(t):
     needs_resend(t)
     write(t.m('f'), 'f')
     with nobody_serves(t):
-        command = subprocess.Popen(['sbxfs', 'snapshot', 'create', 'in-the-pause', t.name], stdin=subprocess.DEVNULL)
         with opened(os.path.join(t.store(), 'lock')) as lock:
             eq(errno_of(fcntl.flock, lock, fcntl.LOCK_EX | fcntl.LOCK_NB), 'EAGAIN', 'the lock of the store')
+        command = subprocess.Popen(['sbxfs', 'snapshot', 'create', 'in-the-pause', t.name], stdin=subprocess.DEVNULL)
     eq(command.wait(PATIENCE), 0, 'the command')
     check('in-the-pause' in [s['name'] for s in t.status()['snapshots']], 'what it made')
+
+
+@once
+def test_an_unmount_meanwhile(t):
+    needs_resend(t)
+    write(t.m('f'), 'f')
+    keeper = t.daemons()[0]
+    with nobody_serves(t):
+        command = subprocess.Popen(['sbxfs', 'umount', t.name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        until(lambda: not t.is_mounted(), 'the unmount')
+    eq((command.wait(PATIENCE), is_dead(keeper)), (0, True), 'the command and the keeper')
+    t.mount()
+    eq(read(t.m('f')), b'f', 'after a mount')
 
 
 # The same view as before
