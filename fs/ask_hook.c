@@ -5,6 +5,7 @@
 #include <json-glib/json-glib.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fs/overlay.h"
@@ -121,17 +122,30 @@ static void answer(struct run *r)
 	overlay_answer(r->hooks->overlay, question_id(r->question), allow, scope, r->hooks->argv[0]);
 }
 
+/* As a file: a command that ends without reading it has answered all the same, where a pipe would break. -1. */
+static int question_file(struct run *r)
+{
+	g_autofree char *json = question_json(r);
+	int fd = memfd_create("question", MFD_CLOEXEC);
+	size_t size = strlen(json);
+
+	if (fd >= 0 && write(fd, json, size) == (ssize_t)size && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 /* Until the command ends, or the question. */
 static void attend(struct run *r, GMainContext *context)
 {
 	const char *number = g_subprocess_get_identifier(r->process);
-	g_autofree char *json = question_json(r);
 	GSource *timer = g_timeout_source_new(LOOK_MS);
 
 	r->pid = number ? (int32_t)g_ascii_strtoll(number, NULL, 10) : 0;
 	g_source_set_callback(timer, look, r, NULL);
 	g_source_attach(timer, context);
-	g_subprocess_communicate_utf8_async(r->process, json, r->cancel, communicated, r);
+	g_subprocess_communicate_utf8_async(r->process, NULL, r->cancel, communicated, r);
 	while (!r->done)
 		g_main_context_iteration(context, TRUE);
 	g_source_destroy(timer);
@@ -146,10 +160,13 @@ static void *hook_main(void *user)
 {
 	struct run *r = user;
 	g_autoptr(GMainContext) context = g_main_context_new();
-	g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE);
+	g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE);
 	g_autoptr(GError) error = NULL;
 	struct ask_hooks *h = r->hooks;
+	int question = question_file(r);
 
+	if (question >= 0)
+		g_subprocess_launcher_take_stdin_fd(launcher, question);
 	g_main_context_push_thread_default(context);
 	g_subprocess_launcher_set_cwd(launcher, "/");
 	g_subprocess_launcher_set_child_setup(launcher, child_setup, NULL, NULL);

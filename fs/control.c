@@ -191,6 +191,19 @@ static GVariant *op_rollback(struct overlay *o, const struct request *request, i
 	return g_variant_dict_end(&d);
 }
 
+static GVariant *op_keep(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	g_autofree const char **paths = request_paths(request->in, "paths");
+	int64_t epoch = 0;
+	int r;
+
+	(void)ret_fd;
+	if (!paths || !g_variant_dict_lookup(request->in, "epoch", "x", &epoch))
+		return control_fail(error, -EINVAL, "keep");
+	r = overlay_keep(o, epoch, paths);
+	return r < 0 ? control_fail(error, r, "keep") : answer_empty();
+}
+
 static GVariant *op_settle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	g_autofree const char **partial = request_paths(request->in, "partial");
@@ -379,8 +392,9 @@ static const struct {
 	{ "status", op_status },     { "root", op_root },
 	{ "pin", op_pin },           { "unpin", op_unpin },
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
-	{ "rollback", op_rollback }, { "settle", op_settle },
-	{ "unsettle", op_unsettle }, { "record", op_record },
+	{ "rollback", op_rollback }, { "keep", op_keep },
+	{ "settle", op_settle },     { "unsettle", op_unsettle },
+	{ "record", op_record },
 	{ "limit", op_limit },
 	{ "gc", op_gc },             { "questions", op_questions },
 	{ "answer", op_answer },     { "question", op_question },

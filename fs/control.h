@@ -26,6 +26,7 @@
  *   gc        {automatic b, dry-run b} -> snapshots as, versions t, contents t, bytes t: of snapshot/gc.h
  *   record    {records aay}: encodings of snapshot/audit_record.h, of what the kernel's requests don't show (AUDIT_RUN and up)
  *   limit     {disk t}: the store's from now on, until the view is unmounted; 0 = none
+ *   keep      {epoch x, paths aay}                  -> before a commit of epoch, or its undoing, writes those paths of the workspace
  *   settle    {epoch x, paths aay, partial aay}     -> after a commit: those paths of the workspace are now what the view had at epoch,
  *             but for those in partial, of which only a part was written
  *   questions {}                                    -> questions aa{sv}: those that wait for a human, see question_describe()

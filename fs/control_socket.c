@@ -57,7 +57,7 @@ static GVariant *server_handle(struct control_server *s, const char *operation, 
 	if (s->overlay)
 		answer = control_handle(s->overlay, operation, arguments, caller, ret_fd, error);
 	else
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the view is being unmounted");
+		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the view is being unmounted; try again in a moment");
 	g_rw_lock_reader_unlock(&s->lock);
 	return answer;
 }

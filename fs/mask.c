@@ -21,16 +21,26 @@ static char *next_line(struct masking *m)
 	return line;
 }
 
+/* @behind: one of these characters has to follow somewhere; NULL = nothing has to. */
+static bool speaks_of_secret(const char *text, const char *behind)
+{
+	static const char *const words[] = { "pass", "pwd",    "pw",	  "secret", "token", "key",  "auth", "cred",   "private",
+					     "cert", "sign",   "salt",	  "cookie", "session", "dsn", "conn", "url",  "uri",
+					     "bearer", "hook", "header", "access", "otp",    "seed", "phrase", "mnemonic", "jwt", "hmac" };
+	g_autofree char *lower = g_ascii_strdown(text, -1);
+
+	for (size_t i = 0; i < G_N_ELEMENTS(words); i++) {
+		const char *at = strstr(lower, words[i]);
+
+		if (at && (!behind || strpbrk(at, behind)))
+			return true;
+	}
+	return false;
+}
+
 static bool key_is_secret(const char *key)
 {
-	static const char *const words[] = { "pass",  "pwd",  "secret", "token",  "key",  "auth", "cred", "private", "cert",
-					     "sign",  "salt", "cookie", "session", "dsn", "conn", "url",  "uri",     "bearer" };
-	g_autofree char *lower = g_ascii_strdown(key, -1);
-
-	for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
-		if (strstr(lower, words[i]))
-			return true;
-	return false;
+	return speaks_of_secret(key, NULL);
 }
 
 /* The length of "KEY=" or "KEY =" in front of the value, and the key; 0 when the line has no such thing. */
@@ -67,11 +77,12 @@ static bool is_section(const char *text)
 	return *p == ']' && !p[1 + strspn(p + 1, " \t\r")];
 }
 
+/* In a URL, or as more settings in the value: Environment=PASSWORD=x, extraHeader = Authorization: x, db = { password = "x" }. */
 static bool has_password(const char *value)
 {
 	const char *authority = strstr(value, "://");
 
-	return authority && strchr(authority, '@');
+	return (authority && strchr(authority, '@')) || speaks_of_secret(value, "=: \t");
 }
 
 static bool ends_in_backslash(const char *line)
@@ -83,24 +94,39 @@ static bool ends_in_backslash(const char *line)
 	return n > 0 && line[n - 1] == '\\';
 }
 
-static bool closes(const char *text, char quote)
+/* @count of them in a row, as TOML and Python have three. */
+static bool closes(const char *text, char quote, size_t count)
 {
+	size_t row = 0;
+
 	for (const char *p = text; *p; p++) {
+		row = *p == quote ? row + 1 : 0;
+		if (row == count)
+			return true;
 		if (*p == '\\' && quote == '"' && p[1])
 			p++;
-		else if (*p == quote)
-			return true;
 	}
 	return false;
 }
 
-static bool next_is_deeper(const struct masking *m, size_t indent)
+/* The size of what belongs to a value because it is indented deeper than its key; 0 when nothing does. With sections, empty lines may come first. */
+static size_t deeper_size(const struct masking *m, size_t indent)
 {
-	size_t n = 0;
+	const char *line = m->next;
 
-	while (m->next + n < m->end && (m->next[n] == ' ' || m->next[n] == '\t'))
-		n++;
-	return n > indent && m->next + n < m->end && m->next[n] != '\n';
+	while (line < m->end) {
+		const char *p = line;
+		const char *newline = memchr(line, '\n', m->end - line);
+
+		while (p < m->end && (*p == ' ' || *p == '\t'))
+			p++;
+		if (p < m->end && *p != '\n' && *p != '\r')
+			return (size_t)(p - line) > indent ? (newline ? newline + 1 : m->end) - m->next : 0;
+		if (!m->ini || !newline)
+			return 0;
+		line = newline + 1;
+	}
+	return 0;
 }
 
 /*
@@ -110,10 +136,12 @@ static bool next_is_deeper(const struct masking *m, size_t indent)
 static bool skip_value(struct masking *m, const char *value, size_t indent)
 {
 	char quote = *value == '"' || *value == '\'' ? *value : '\0';
-	g_autofree char *line = g_strdup(quote ? value + 1 : value);
+	size_t count = quote && value[1] == quote && value[2] == quote ? 3 : 1;
+	g_autofree char *line = g_strdup(quote ? value + count : value);
+	size_t deeper;
 
 	while (quote || ends_in_backslash(line)) {
-		if (quote && closes(line, quote)) {
+		if (quote && closes(line, quote, count)) {
 			quote = '\0';
 			continue;
 		}
@@ -122,8 +150,8 @@ static bool skip_value(struct masking *m, const char *value, size_t indent)
 		g_free(line);
 		line = next_line(m);
 	}
-	while (next_is_deeper(m, indent))
-		g_free(next_line(m));
+	while ((deeper = deeper_size(m, indent)))
+		m->next += deeper;
 	return true;
 }
 

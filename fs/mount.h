@@ -34,6 +34,7 @@ enum mount_error {
 	MOUNT_ERROR_MOUNTPOINT, /* missing, not a directory, not empty, inside the workspace or the store */
 	MOUNT_ERROR_STORE,      /* see the message; schema, damage */
 	MOUNT_ERROR_OPTION,
+	MOUNT_ERROR_POLICY, /* what it asks for cannot be had */
 };
 
 /*

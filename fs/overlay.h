@@ -220,6 +220,11 @@ int overlay_gc(struct overlay *o, bool automatic, bool dry_run, struct gc **ret)
  */
 int overlay_rollback(struct overlay *o, int64_t epoch, const char *const *paths, bool scratch, uint64_t *ret_names, uint64_t *ret_nodes);
 /*
+ * overlay_keep() - @paths of the workspace are about to be made equal to the state of @epoch, or to be put back to what they were before: what
+ * the view shows of them at other paths becomes its own.
+ */
+int overlay_keep(struct overlay *o, int64_t epoch, const char *const *paths);
+/*
  * overlay_settle() - @paths of the workspace were made equal to the state of @epoch. Of those in @partial (NULL = none) only a part was
  * written: the view shows what it did, and the rest is its change now.
  */

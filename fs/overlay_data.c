@@ -13,6 +13,8 @@
 /* Open contents may hold a descriptor or two each. */
 #define OPEN_CONTENTS_MAX 256
 
+#define OWN_STEP (1024 * 1024)
+
 void node_close_content(struct overlay *o, struct node *n)
 {
 	if (!n->content)
@@ -182,6 +184,28 @@ static ssize_t node_read(struct overlay *o, struct node *n, void *buf, size_t si
 		return 0;
 	r = node_open_content(o, n, &c);
 	return r < 0 ? r : content_read(c, buf, size, offset);
+}
+
+int node_own_bytes(struct overlay *o, struct node *n)
+{
+	g_autofree char *buf = g_malloc(OWN_STEP);
+	g_autoptr(content_t) c = NULL;
+	uint64_t offset = 0;
+	ssize_t got;
+	int r = node_own_attr(o, n);
+
+	if (r == 0)
+		r = content_new(o->store, o->lower, &c);
+	while (r == 0 && (got = node_read(o, n, buf, OWN_STEP, offset)) != 0) {
+		r = got < 0 ? got : content_write(c, buf, got, offset);
+		offset += MAX(got, 0);
+	}
+	if (r < 0)
+		return r;
+	n->row.attr.size = offset;
+	n->row.content = content_id(c);
+	node_keep_content(o, n, g_steal_pointer(&c));
+	return node_save(o, n);
 }
 
 int node_masked(struct overlay *o, struct node *n, const struct attr *now, GBytes **ret)

@@ -310,7 +310,7 @@ int overlay_lower_has(struct overlay *o, const struct node *dir, const char *nam
 	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
 }
 
-static int node_follow(struct overlay *o, struct node *n, const char *path, const struct fingerprint *print)
+int node_follow(struct overlay *o, struct node *n, const char *path, const struct fingerprint *print)
 {
 	int r;
 
@@ -324,6 +324,14 @@ static int node_follow(struct overlay *o, struct node *n, const char *path, cons
 	return node_save(o, n);
 }
 
+/* Whether the workspace path that @n follows still has its object. */
+static bool node_origin_holds(struct overlay *o, const struct node *n)
+{
+	struct fingerprint print;
+
+	return n->origin && lower_stat(o->lower, n->origin, &print) == 0 && node_same_object(n, &print);
+}
+
 static int dentry_anchor_link(struct overlay *o, struct dentry *d, const struct fingerprint *print)
 {
 	g_autofree char *path = dentry_lower_path(d);
@@ -332,8 +340,10 @@ static int dentry_anchor_link(struct overlay *o, struct dentry *d, const struct 
 
 	if (r == 0)
 		r = dentry_anchor(o, d, path, print);
-	/* The name by which the workspace was followed so far is not in the view any more: follow this one. */
-	return r == 0 && n->names == d && !d->next_of_node && node_follows(n) ? node_follow(o, n, path, print) : r;
+	if (r < 0 || !node_follows(n))
+		return r;
+	/* The name by which the workspace was followed so far is not in the view any more, or not in the workspace: follow this one. */
+	return (n->names == d && !d->next_of_node) || !node_origin_holds(o, n) ? node_follow(o, n, path, print) : 0;
 }
 
 int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving)

@@ -162,6 +162,8 @@ void node_set_print(struct node *n, const struct fingerprint *print);
 bool node_may_have_row(const struct overlay *o, uint64_t ino);
 /* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
 void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
+/* node_follow() - @n has a row, and follows @path, where @print is, from now on. In a transaction. */
+int node_follow(struct overlay *o, struct node *n, const char *path, const struct fingerprint *print);
 /* node_load_row() - takes over the values of @row, and what its origin says. */
 int node_load_row(struct overlay *o, struct node *n, const struct node_row *row);
 
@@ -215,6 +217,8 @@ int node_open_content(struct overlay *o, struct node *n, struct content **ret);
 void node_close_content(struct overlay *o, struct node *n);
 /* node_own_data() - a writable content with at least the first @keep bytes of the present one. In a transaction. */
 int node_own_data(struct overlay *o, struct node *n, uint64_t keep, struct content **ret);
+/* node_own_bytes() - all of them, in a content that reads nothing from elsewhere. In a transaction. */
+int node_own_bytes(struct overlay *o, struct node *n);
 /* node_masked() - what a masked file shows; borrowed until the next call for @n. */
 int node_masked(struct overlay *o, struct node *n, const struct attr *now, GBytes **ret);
 int node_set_size(struct overlay *o, struct node *n, uint64_t size);
@@ -222,5 +226,7 @@ int node_set_size(struct overlay *o, struct node *n, uint64_t size);
 /* overlay_xattr.c */
 
 int node_xattrs(struct overlay *o, struct node *n, GBytes **ret);
+/* node_own_xattrs() - they are in the row from now on. In a transaction. */
+int node_own_xattrs(struct overlay *o, struct node *n);
 /* node_drop_capability() - file capabilities do not survive a change of the file. In a transaction. */
 int node_drop_capability(struct overlay *o, struct node *n);

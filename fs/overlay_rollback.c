@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "fs/overlay_resync.h"
+#include "snapshot/restoring.h"
 
 static int restore_rows(struct overlay *o, int64_t epoch, const struct changed_rows *c)
 {
@@ -118,201 +119,15 @@ static int keep_scratch(struct overlay *o, int64_t epoch, struct changed_rows *c
 	return MIN(r, 0);
 }
 
-/*
- * Rolling back some paths
- *
- * A rename is one change: rolling back either of its names rolls back both. So the names to restore are closed under "shows the same node
- * then or now" and "a whiteout that covers what the node came from".
- */
-
-struct row_index {
-	GHashTable *by_ino;    /* ino -> GPtrArray of struct changed_name, then and now */
-	GHashTable *by_origin; /* origin id -> the same, of whiteouts and nodes */
-};
-
-struct selection {
-	struct overlay *overlay;
-	int64_t epoch;
-	struct changed_rows *rows;
-	struct row_index index;
-	GHashTable *seen; /* "parent/name" */
-	GHashTable *seen_nodes;
-};
-
-static void changed_name_free(gpointer data)
-{
-	struct changed_name *n = data;
-
-	g_free(n->name);
-	g_free(n);
-}
-
-static void index_add(GHashTable *index, int64_t key, const struct name_row *name)
-{
-	GPtrArray *list = g_hash_table_lookup(index, &key);
-	struct changed_name *n = g_new0(struct changed_name, 1);
-
-	if (!list) {
-		list = g_ptr_array_new_with_free_func(changed_name_free);
-		g_hash_table_insert(index, g_memdup2(&key, sizeof(key)), list);
-	}
-	n->parent = name->parent;
-	n->name = g_strdup(name->name);
-	g_ptr_array_add(list, n);
-}
-
-static int index_row(const struct name_row *name, const struct node_row *node, void *user)
-{
-	struct row_index *index = user;
-
-	if (name->ino)
-		index_add(index->by_ino, name->ino, name);
-	if (name->ino == 0 && name->covers)
-		index_add(index->by_origin, name->covers, name);
-	else if (node->origin)
-		index_add(index->by_origin, node->origin, name);
-	return 0;
-}
-
-static void select_name(struct selection *s, uint64_t parent, const char *name);
-static void select_node(struct selection *s, uint64_t ino);
-
-static void select_list(struct selection *s, GHashTable *index, int64_t key)
-{
-	GPtrArray *list = key ? g_hash_table_lookup(index, &key) : NULL;
-
-	for (guint i = 0; list && i < list->len; i++) {
-		const struct changed_name *n = g_ptr_array_index(list, i);
-
-		select_name(s, n->parent, n->name);
-	}
-}
-
-static int select_child(const struct name_row *name, const struct node_row *node, void *user)
-{
-	(void)node;
-	/* Not select_name(): the statement that calls this is in use. */
-	changed_rows_add_name(name->parent, name->name, user);
-	return 0;
-}
-
-/* A node with all its names, and a directory with all that has rows below it, then and now. */
-static void select_node(struct selection *s, uint64_t ino)
-{
-	struct store *store = s->overlay->store;
-	struct changed_rows below;
-	struct node_row row;
-
-	if (!g_hash_table_add(s->seen_nodes, g_memdup2(&ino, sizeof(ino))))
-		return;
-	changed_rows_add_node(ino, s->rows);
-	select_list(s, s->index.by_ino, ino);
-	for (int i = 0; i < 2; i++) {
-		if (store_node_get(store, i ? s->epoch : EPOCH_LIVE, ino, &row) < 0)
-			continue;
-		select_list(s, s->index.by_origin, row.origin);
-		node_row_clear(&row);
-	}
-	changed_rows_init(&below);
-	store_names(store, EPOCH_LIVE, ino, select_child, &below);
-	store_names(store, s->epoch, ino, select_child, &below);
-	for (guint i = 0; i < below.names->len; i++) {
-		const struct changed_name *n = &g_array_index(below.names, struct changed_name, i);
-
-		select_name(s, n->parent, n->name);
-	}
-	changed_rows_clear(&below);
-}
-
-/* A directory that was there and is not any more comes back with what was in it, else nothing would lead to that. */
-static void select_lost_parent(struct selection *s, uint64_t parent)
-{
-	struct node_row now, then;
-
-	if (parent == ROOT_INO || store_node_get(s->overlay->store, EPOCH_LIVE, parent, &now) < 0)
-		return;
-	if ((!now.ino || now.attr.nlink == 0) && store_node_get(s->overlay->store, s->epoch, parent, &then) == 0) {
-		if (then.ino)
-			select_node(s, parent);
-		node_row_clear(&then);
-	}
-	node_row_clear(&now);
-}
-
-static void select_name(struct selection *s, uint64_t parent, const char *name)
-{
-	struct name_row row;
-
-	if (!g_hash_table_add(s->seen, name_key(parent, name)))
-		return;
-	changed_rows_add_name(parent, name, s->rows);
-	select_lost_parent(s, parent);
-	for (int i = 0; i < 2; i++) {
-		if (store_name_get(s->overlay->store, i ? s->epoch : EPOCH_LIVE, parent, name, &row) < 0)
-			continue;
-		if (row.ino)
-			select_node(s, row.ino);
-		else if (row.born > 0)
-			select_list(s, s->index.by_origin, row.covers);
-		name_row_clear(&row);
-	}
-}
-
-/* Follows @path through the rows of now, or of then, as far as they go; the first name that is not there in both is the one to restore. */
-static int select_path(struct selection *s, const char *path)
-{
-	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
-	uint64_t parent = ROOT_INO;
-
-	for (char **part = parts; *part; part++) {
-		struct name_row now, then;
-		uint64_t ino_now, ino_then;
-		int r;
-
-		if (!**part)
-			continue;
-		if (!part[1]) {
-			select_name(s, parent, *part);
-			return 0;
-		}
-		r = store_name_get(s->overlay->store, EPOCH_LIVE, parent, *part, &now);
-		if (r == 0)
-			r = store_name_get(s->overlay->store, s->epoch, parent, *part, &then);
-		if (r < 0)
-			return r;
-		ino_now = now.ino;
-		ino_then = then.ino;
-		name_row_clear(&now);
-		name_row_clear(&then);
-		if (ino_now && (!ino_then || ino_then == ino_now)) {
-			parent = ino_now;
-			continue;
-		}
-		if (ino_now || ino_then)
-			select_name(s, parent, *part);
-		return 0; /* no rows on either side: nothing changed there */
-	}
-	return 0;
-}
+/* Rolling back some paths */
 
 static int select_paths(struct overlay *o, int64_t epoch, const char *const *paths, struct changed_rows *rows)
 {
-	struct selection s = { .overlay = o, .epoch = epoch, .rows = rows };
-	int r;
+	g_autoptr(restoring_t) restoring = NULL;
+	int r = restoring_new(o->store, EPOCH_LIVE, epoch, paths, &restoring);
 
-	s.index.by_ino = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
-	s.index.by_origin = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
-	s.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	s.seen_nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	r = store_all_names(o->store, EPOCH_LIVE, index_row, &s.index);
 	if (r == 0)
-		r = store_all_names(o->store, epoch, index_row, &s.index);
-	for (; r == 0 && *paths; paths++)
-		r = select_path(&s, *paths);
-	g_hash_table_unref(s.index.by_ino);
-	g_hash_table_unref(s.index.by_origin);
-	g_hash_table_unref(s.seen);
-	g_hash_table_unref(s.seen_nodes);
+		restoring_each(restoring, changed_rows_add_name, changed_rows_add_node, rows);
 	return r;
 }
 

@@ -9,16 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fs/overlay_resync.h"
+#include "fs/overlay_places.h"
+#include "fs/overlay_settling.h"
 #include "snapshot/origin_base.h"
-
-struct settling {
-	struct overlay *overlay;
-	int64_t epoch;
-	GHashTable *paths;         /* committed */
-	GHashTable *partial;       /* those of which a part was */
-	struct changed_rows rows;
-};
 
 /* Where @path was at the epoch: the number of its directory (0 = one without rows) and its last part, borrowed from @path. */
 static int settle_locate(struct settling *s, const char *path, uint64_t *ret_parent, const char **ret_name)
@@ -47,40 +40,6 @@ static void settle_attr(struct node_row *n, const struct attr *lower)
 
 	/* What could not be written (an owner, without the right to) stays ours. */
 	n->flags = same ? 0 : NODE_OWN_ATTR;
-}
-
-/*
- * May the directory merge with its new place? Only when nothing that it shows still lies at the old one: a part of a renamed
- * directory can be committed alone. What the commit itself put there is another's: two directories can change places.
- */
-static int settle_dir_moves(struct settling *s, const struct node_row *dir, const char *path, bool *ret)
-{
-	g_autoptr(GPtrArray) names = NULL;
-	struct origin origin = { 0 };
-	int r;
-
-	*ret = true;
-	if (!dir->origin)
-		return 0;
-	r = store_origin_get(s->overlay->store, dir->origin, &origin);
-	if (r < 0)
-		return r;
-	if (strcmp(origin.path, path) != 0 && lower_list(s->overlay->lower, origin.path, &names) == 0) {
-		for (guint i = 0; *ret && i < names->len; i++) {
-			const struct lower_name *n = g_ptr_array_index(names, i);
-			g_autofree char *child = path_join(path, n->name), *old = path_join(origin.path, n->name);
-			struct name_row row;
-
-			r = store_name_get(s->overlay->store, s->epoch, dir->ino, n->name, &row);
-			if (r < 0)
-				break;
-			if (row.born == 0 && !g_hash_table_contains(s->paths, child) && !g_hash_table_contains(s->paths, old))
-				*ret = false;
-			name_row_clear(&row);
-		}
-	}
-	origin_clear(&origin);
-	return r;
 }
 
 static int settle_node(struct settling *s, const char *path, uint64_t ino, int64_t origin, const struct fingerprint *print)
@@ -113,20 +72,32 @@ static int settle_node(struct settling *s, const char *path, uint64_t ino, int64
 	return r;
 }
 
+/* A directory that was removed since holds no names. */
+static int dir_is_there(struct settling *s, uint64_t ino, bool *ret)
+{
+	struct node_row dir = { 0 };
+	int r = ino == ROOT_INO ? 0 : store_node_get(s->overlay->store, EPOCH_LIVE, ino, &dir);
+
+	*ret = ino == ROOT_INO || (dir.ino && dir.attr.nlink > 0);
+	node_row_clear(&dir);
+	return r;
+}
+
 /* The name now: it covers what was committed. Gone meanwhile without a trace, because there was nothing to cover then: a whiteout. */
 static int settle_name(struct settling *s, uint64_t parent, const char *name, int64_t origin)
 {
 	struct name_row now;
+	bool there = true;
 	int r = store_name_get(s->overlay->store, EPOCH_LIVE, parent, name, &now);
 
-	if (r < 0)
-		return r;
-	if (now.born == 0) {
+	if (r == 0 && now.born == 0) {
 		now.parent = parent;
 		now.name = g_strdup(name);
+		r = dir_is_there(s, parent, &there);
 	}
 	now.covers = origin;
-	r = store_name_put(s->overlay->store, &now);
+	if (r == 0 && there)
+		r = store_name_put(s->overlay->store, &now);
 	name_row_clear(&now);
 	changed_rows_add_name(parent, name, &s->rows);
 	return r;
@@ -155,15 +126,16 @@ static int settle_deleted(struct settling *s, uint64_t parent, const char *name)
 static int settle_child_of_renamed(struct settling *s, const char *path, uint64_t parent, const char *name, int64_t origin,
 				   const struct fingerprint *print)
 {
-	struct node *dir = node_find(s->overlay->nodes, parent);
-	struct dentry *d = dir ? dentry_find(dir, name) : NULL;
-	struct node_row n = { .ino = d && d->node ? d->node->ino : store_new_ino(s->overlay->store), .attr = print->attr, .origin = origin };
-	struct name_row row = { .parent = parent, .name = (char *)name, .ino = n.ino, .covers = origin }, now;
 	struct origin dir_origin = { 0 };
 	g_autofree char *shown = NULL;
 	struct node_row dir_row;
-	int r = store_node_get(s->overlay->store, EPOCH_LIVE, parent, &dir_row);
+	struct name_row now;
+	bool there;
+	int r = dir_is_there(s, parent, &there);
 
+	if (r < 0 || !there)
+		return r;
+	r = store_node_get(s->overlay->store, EPOCH_LIVE, parent, &dir_row);
 	if (r == 0 && dir_row.origin)
 		r = store_origin_get(s->overlay->store, dir_row.origin, &dir_origin);
 	if (dir_origin.path)
@@ -179,11 +151,7 @@ static int settle_child_of_renamed(struct settling *s, const char *path, uint64_
 		if (r == 0)
 			r = settle_name(s, parent, name, origin);
 	} else if (g_strcmp0(shown, path) != 0) {
-		r = store_node_put(s->overlay->store, &n);
-		if (r == 0)
-			r = store_name_put(s->overlay->store, &row);
-		changed_rows_add_node(n.ino, &s->rows);
-		changed_rows_add_name(parent, name, &s->rows);
+		r = place_row(s->overlay, parent, name, path, print, &s->rows, NULL);
 	}
 	name_row_clear(&now);
 	return r;
@@ -280,31 +248,56 @@ void settle_prints(struct overlay *o, struct node *dir)
 	}
 }
 
+static int settle_all(struct settling *s, const char *const *paths)
+{
+	int r = places_find_moved(s->overlay, s->epoch, &s->places);
+
+	for (const char *const *p = paths; r == 0 && *p; p++)
+		r = settle_path(s, *p, true);
+	if (r == 0)
+		r = settle_dirs(s);
+	for (const char *const *p = paths; r == 0 && *p; p++)
+		r = settle_path(s, *p, false);
+	return r < 0 ? r : settle_dirs_below(s);
+}
+
+static void settling_init(struct settling *s, const char *const *paths, const char *const *partial)
+{
+	s->paths = g_hash_table_new(g_str_hash, g_str_equal);
+	for (const char *const *p = paths; *p; p++)
+		g_hash_table_add(s->paths, (gpointer)*p);
+	s->partial = g_hash_table_new(g_str_hash, g_str_equal);
+	for (const char *const *p = partial; p && *p; p++)
+		g_hash_table_add(s->partial, (gpointer)*p);
+	s->touched = path_set_with_parents(paths);
+	s->moved = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	changed_rows_init(&s->rows);
+}
+
+static void settling_clear(struct settling *s)
+{
+	changed_rows_clear(&s->rows);
+	g_hash_table_unref(s->paths);
+	g_hash_table_unref(s->partial);
+	g_hash_table_unref(s->touched);
+	g_hash_table_unref(s->moved);
+	g_clear_pointer(&s->places, g_ptr_array_unref);
+}
+
 int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, const char *const *partial)
 {
 	struct settling s = { .overlay = o, .epoch = epoch };
 	g_autofree char *detail = NULL;
 	int r;
 
-	s.paths = g_hash_table_new(g_str_hash, g_str_equal);
-	for (const char *const *p = paths; *p; p++)
-		g_hash_table_add(s.paths, (gpointer)*p);
-	s.partial = g_hash_table_new(g_str_hash, g_str_equal);
-	for (const char *const *p = partial; p && *p; p++)
-		g_hash_table_add(s.partial, (gpointer)*p);
-	changed_rows_init(&s.rows);
+	settling_init(&s, paths, partial);
 	detail = g_strdup_printf("%u paths of epoch %" G_GINT64_FORMAT, g_hash_table_size(s.paths), epoch);
 	overlay_lock(o);
 	overlay_leave_dir(o);
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "commit", .detail = detail });
 	r = overlay_begin(o);
-	if (r == 0) {
-		for (const char *const *p = paths; r == 0 && *p; p++)
-			r = settle_path(&s, *p, true);
-		for (const char *const *p = paths; r == 0 && *p; p++)
-			r = settle_path(&s, *p, false);
-		r = overlay_end(o, r);
-	}
+	if (r == 0)
+		r = overlay_end(o, settle_all(&s, paths));
 	audit_paths(o, AUDIT_COMMIT, "commit", r == 0 ? paths : NULL);
 	audit_end(o, r);
 	if (r == 0)
@@ -316,9 +309,7 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, c
 			settle_prints(o, n);
 	}
 	overlay_unlock(o);
-	changed_rows_clear(&s.rows);
-	g_hash_table_unref(s.paths);
-	g_hash_table_unref(s.partial);
+	settling_clear(&s);
 	if (r == 0)
 		overlay_drain(o);
 	return r;

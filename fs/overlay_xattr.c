@@ -44,6 +44,19 @@ static int node_put_xattrs(struct overlay *o, struct node *n, GBytes *set)
 	return node_save(o, n);
 }
 
+int node_own_xattrs(struct overlay *o, struct node *n)
+{
+	g_autoptr(GBytes) set = NULL;
+	int64_t ctime = n->row.attr.ctime;
+	int r = n->row.flags & NODE_OWN_XATTR ? 0 : node_xattrs(o, n, &set);
+
+	if (r < 0 || (n->row.flags & NODE_OWN_XATTR))
+		return r;
+	r = node_put_xattrs(o, n, set);
+	n->row.attr.ctime = ctime;
+	return r < 0 ? r : node_save(o, n);
+}
+
 int node_drop_capability(struct overlay *o, struct node *n)
 {
 	g_autoptr(GBytes) set = NULL, less = NULL;

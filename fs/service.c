@@ -142,6 +142,13 @@ static struct overlay *open_overlay(struct service *s, GError **error)
 	return overlay_new(store, lower, g_steal_pointer(&s->policy));
 }
 
+static enum mount_error code_of_audit(const GError *why)
+{
+	return g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY)   ? MOUNT_ERROR_BUSY
+	       : g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_SINK) ? MOUNT_ERROR_POLICY
+								     : MOUNT_ERROR_STORE;
+}
+
 /* Old records go at a mount only: a program in the view could push out by much what it did, and kill this process somehow. */
 static bool open_audit(struct service *s, GError **error)
 {
@@ -154,7 +161,8 @@ static bool open_audit(struct service *s, GError **error)
 		options.keep_time = options.keep_bytes = 0;
 	if (overlay_audit(s->view.overlay, &options, &why))
 		return true;
-	g_set_error(error, MOUNT_ERROR, g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_BUSY) ? MOUNT_ERROR_BUSY : MOUNT_ERROR_STORE, "%s", why->message);
+	g_set_error(error, MOUNT_ERROR, code_of_audit(why), "%s%s", why->message,
+		    g_error_matches(why, AUDIT_ERROR, AUDIT_ERROR_SINK) ? " (asked for by [audit] of the policy)" : "");
 	g_error_free(why);
 	return false;
 }

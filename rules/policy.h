@@ -86,6 +86,8 @@ void policy_free(struct policy *p);
  * Each line has its origin in a comment above it. Caller frees.
  */
 char *policy_to_ini(const struct policy *p);
+/* policy_to_ini_managed() - the same, with the managed layer of @managed in place of @p's own, or without one. */
+char *policy_to_ini_managed(const struct policy *p, const struct policy *managed);
 
 /* policy_name(), policy_description() - of the user layer's profile; the description may be NULL. */
 const char *policy_name(const struct policy *p);

@@ -76,25 +76,34 @@ static void write_settings(GString *out, const struct policy *p, int layer, cons
 	}
 }
 
-char *policy_to_ini(const struct policy *p)
+static void write_layer(GString *out, const struct policy *p, int layer)
+{
+	if (!p->layers[layer].profile)
+		return;
+	g_string_append_printf(out, "\n[profile %s]\nname = %s\n", policy_layer_name((enum policy_layer)layer),
+			       p->layers[layer].profile);
+	if (layer == POLICY_USER && p->description)
+		g_string_append_printf(out, "description = %s\n", p->description);
+	write_rules(out, p, layer);
+	for (unsigned j = 0; j < G_N_ELEMENTS(setting_sections); j++)
+		write_settings(out, p, layer, setting_sections[j]);
+}
+
+char *policy_to_ini_managed(const struct policy *p, const struct policy *managed)
 {
 	GString *out = g_string_new(MARK "\n");
 
 	g_string_append(out,
 			"; The last matching rule of each layer gives its verdict; the most closed verdict of the layers holds.\n");
-	for (int i = 0; i < POLICY_LAYERS; i++) {
-		if (!p->layers[i].profile)
-			continue;
-		g_string_append_printf(out, "\n[profile %s]\nname = %s\n", policy_layer_name((enum policy_layer)i),
-				       p->layers[i].profile);
-		if (i == POLICY_USER && p->description)
-			g_string_append_printf(out, "description = %s\n", p->description);
-		write_rules(out, p, i);
-		for (unsigned j = 0; j < G_N_ELEMENTS(setting_sections); j++)
-			write_settings(out, p, i, setting_sections[j]);
-	}
+	for (int i = 0; i < POLICY_LAYERS; i++)
+		write_layer(out, i == POLICY_MANAGED ? managed : p, i);
 	g_string_append(out, "\n" END "\n");
 	return g_string_free(out, FALSE);
+}
+
+char *policy_to_ini(const struct policy *p)
+{
+	return policy_to_ini_managed(p, p);
 }
 
 /* Reading */

@@ -18,11 +18,15 @@
  * changed where the commit still had to go, takes all of it back).
  *
  * The workspace is only reached through its root descriptor, with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS).
+ * What is written may be shown in the view at paths that are not: before step 3, and before an undo, the caller has it kept (the control
+ * operation "keep").
+ *
  * One process at a time, by a lock on commit/; the others get STORE_ERROR_BUSY. Calls neither begin nor need a store transaction.
  *
  * Absent on purpose: mtimes of workspace directories are not put back by an undo. Hard links are kept only where store and workspace share
- * a file system, and a workspace file with several names that the sandbox moved, or put in the place of something else, or gave one more
- * name as well as another place, may arrive as several files.
+ * a file system. A workspace file with several names that the sandbox put in the place of something else, or gave one more name as well as
+ * another place, may arrive as several files: what takes a place is a staged object, and a staged link to a file of the workspace would show
+ * in its link count and change time before the journal. One that moved to a free place stays one.
  */
 
 #include "snapshot/change.h"

@@ -264,6 +264,7 @@ struct audit_sink *audit_sink_open(const char *dir, enum audit_sink_kind kind, c
 				   void *user, GError **error)
 {
 	struct audit_sink *s = g_new0(struct audit_sink, 1);
+	g_autoptr(GError) failure = NULL;
 	sigset_t all, before;
 
 	*s = (struct audit_sink){ .dir = g_strdup(dir), .kind = kind, .left = left, .user = user, .taken = after, .fd = -1 };
@@ -272,11 +273,11 @@ struct audit_sink *audit_sink_open(const char *dir, enum audit_sink_kind kind, c
 	s->lines = g_ptr_array_new_with_free_func(g_free);
 	s->numbers = g_array_new(FALSE, FALSE, sizeof(int64_t));
 	if (audit_open(dir, false, &s->audit) < 0)
-		g_set_error(error, AUDIT_ERROR, AUDIT_ERROR_SINK, "%s: the audit cannot be read", dir);
+		g_set_error(&failure, AUDIT_ERROR, AUDIT_ERROR_SINK, "%s: the audit cannot be read", dir);
 	else
-		s->fd = open_target(dir, kind, target, error);
+		s->fd = open_target(dir, kind, target, &failure);
 	if (s->fd < 0) {
-		g_prefix_error(error, "the copy of the audit (%s): ", audit_sink_kind_name(kind));
+		g_set_error(error, AUDIT_ERROR, AUDIT_ERROR_SINK, "the copy of the audit (%s): %s", audit_sink_kind_name(kind), failure->message);
 		sink_free(s);
 		return NULL;
 	}

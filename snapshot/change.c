@@ -515,3 +515,17 @@ int changes_between(struct tree *from, struct tree *to, const struct change_opti
 	g_free(w.at);
 	return r;
 }
+
+GPtrArray *changes_paths(GPtrArray *changes)
+{
+	GPtrArray *paths = g_ptr_array_new();
+
+	for (guint i = 0; i < changes->len; i++) {
+		struct change *c = g_ptr_array_index(changes, i);
+
+		g_ptr_array_add(paths, c->path);
+		if (c->from_path)
+			g_ptr_array_add(paths, c->from_path);
+	}
+	return paths;
+}

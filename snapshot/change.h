@@ -76,3 +76,6 @@ int changes_between(struct tree *from, struct tree *to, const struct change_opti
  * Independent of machine, order and time.
  */
 char *changes_digest(GPtrArray *changes, struct tree *to, GError **error);
+
+/* changes_paths() - every path that one of them speaks of; the strings are borrowed. */
+GPtrArray *changes_paths(GPtrArray *changes);

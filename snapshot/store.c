@@ -904,6 +904,25 @@ int store_all_names(struct store *s, int64_t epoch, store_names_fn fn, void *use
 	return names_each(q, fn, user);
 }
 
+int store_has_moved(struct store *s, int64_t epoch, bool *ret)
+{
+	/* If none lies elsewhere than its directory's origin says, none does at all. */
+	struct db_query *q = db_query(
+		s->db, "SELECT 1 FROM name n JOIN node m ON m.ino = n.ino AND m.born <= ?1 AND m.died > ?1 JOIN origin o ON o.id = m.origin "
+		       "LEFT JOIN node d ON d.ino = n.parent AND d.born <= ?1 AND d.died > ?1 LEFT JOIN origin p ON p.id = d.origin "
+		       "WHERE n.born <= ?1 AND n.died > ?1 AND o.path IS NOT CASE WHEN n.parent = ?2 THEN n.name "
+		       "ELSE CAST(p.path || '/' || n.name AS BLOB) END LIMIT 1");
+	int r;
+
+	db_bind_int(q, 0, epoch == EPOCH_LIVE ? EPOCH_LIVE - 1 : epoch);
+	db_bind_int(q, 1, ROOT_INO);
+	r = db_step(q);
+	if (r > 0)
+		db_done(q);
+	*ret = r > 0;
+	return MIN(r, 0);
+}
+
 int store_count_names(struct store *s, int64_t epoch, uint64_t *ret)
 {
 	struct db_query *q = db_query(s->db, "SELECT count(*) FROM name WHERE born <= ?1 AND died > ?1");

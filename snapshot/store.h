@@ -192,6 +192,11 @@ typedef int (*store_names_fn)(const struct name_row *name, const struct node_row
 int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user);
 /* store_all_names() - every name row at @epoch, in no order; @node as in store_names(). Reads the whole table. */
 int store_all_names(struct store *s, int64_t epoch, store_names_fn fn, void *user);
+/*
+ * store_has_moved() - whether any name at @epoch has a node whose origin lies at another path than the name. Costs a fraction of
+ * store_all_names().
+ */
+int store_has_moved(struct store *s, int64_t epoch, bool *ret);
 /* store_count_names() - names that have a row at @epoch. An upper bound of the changed paths: anchors are among them. */
 int store_count_names(struct store *s, int64_t epoch, uint64_t *ret);
 

@@ -153,6 +153,16 @@ static GVariant *bytestrings(const GPtrArray *paths)
 	return g_variant_builder_end(&b);
 }
 
+bool attached_keep(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error)
+{
+	g_autoptr(GVariant) answer = NULL;
+
+	if (paths->len == 0)
+		return true;
+	answer = call(a, "keep", g_variant_new_parsed("{'epoch': <%x>, 'paths': <%@aay>}", epoch, bytestrings(paths)), error);
+	return answer != NULL;
+}
+
 static bool settle(struct attached *a, const struct apply_result *result, GError **error)
 {
 	g_autoptr(GVariant) answer =

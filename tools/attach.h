@@ -68,6 +68,11 @@ bool attached_pin(struct attached *a, int64_t *ret_epoch, GError **error);
 /* attached_epoch() - of the snapshot @name; EXIT_NOT_FOUND lists those that exist. */
 bool attached_epoch(struct attached *a, const char *name, int64_t *ret_epoch, GError **error);
 /*
+ * attached_keep() - @paths (strings, without a NULL at the end) of the workspace are about to be written by the commit of @epoch, or put back
+ * to what they were before it: what the view shows of them elsewhere stays as it is.
+ */
+bool attached_keep(struct attached *a, int64_t epoch, const GPtrArray *paths, GError **error);
+/*
  * attached_finish() - the view takes over from the workspace what a commit has written, and the commit ends; what an
  * undo has taken back is pending in the view again.
  */

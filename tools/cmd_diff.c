@@ -91,7 +91,8 @@ static bool find_changes(struct diff *d, struct invocation *inv, GError **error)
 
 static void write_plain(const char *data, size_t size, void *user)
 {
-	fwrite(data, 1, size, user);
+	if (fwrite(data, 1, size, user) < size && user == stdout)
+		output_goes_on();
 }
 
 /* No snapshot of the user's has an @ in front. */

@@ -21,7 +21,7 @@
 struct log {
 	char *path, *operation, *since;
 	gboolean denied, follow, verify;
-	bool json;
+	bool json, shown;
 	struct sandbox *sandbox;
 	struct audit *audit; /* NULL: nothing was ever recorded */
 	struct audit_filter filter;
@@ -149,7 +149,8 @@ static bool print_record(const struct audit_record *r, const uint8_t *hash, void
 		print_text(r);
 	}
 	l->filter.after = MAX(l->filter.after, r->seq);
-	return !ferror(stdout);
+	l->shown = true;
+	return output_goes_on();
 }
 
 static bool list(struct log *l, GError **error)
@@ -263,7 +264,7 @@ int cmd_log(struct invocation *inv, GError **error)
 		return verify(&l, error);
 	if (l.follow)
 		follow(&l, error);
-	else
-		list(&l, error);
+	else if (list(&l, error) && l.operation && !l.shown)
+		output_note("no such record of an operation \"%s\"; sbxfs(1) names them at log --op", l.operation);
 	return EXIT_DONE;
 }

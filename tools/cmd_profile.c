@@ -2,9 +2,11 @@
 #include <stdio.h>
 
 #include "rules/policy.h"
+#include "tools/audit_config.h"
 #include "tools/command.h"
 #include "tools/exit.h"
 #include "tools/output.h"
+#include "tools/policy_check.h"
 #include "tools/policy_store.h"
 
 static void list_text(GPtrArray *all)
@@ -65,6 +67,16 @@ static void profile_json(const char *profile, const char *path, const char *text
 	json_print(stdout, g_variant_builder_end(&b));
 }
 
+/* Without a workspace: no place for what it says is too close to one. */
+static bool check_settings(const struct policy *p, GError **error)
+{
+	struct audit_options audit;
+	bool ok = audit_config_read(p, policy_name(p), "/dev/null", NULL, &audit, error);
+
+	audit_config_clear(&audit);
+	return ok && policy_check_settings(p, NULL, error);
+}
+
 /* @check: only whether it is sound, said in one line. */
 static bool profile_load(const char *wanted, bool check, bool json, GError **error)
 {
@@ -72,11 +84,15 @@ static bool profile_load(const char *wanted, bool check, bool json, GError **err
 	g_autofree char *path = NULL;
 	g_autofree char *text = NULL;
 	struct policy *p = policy_find(wanted, NULL, &profile, &path, error);
+	bool ok;
 
 	if (!p)
 		return false;
 	text = policy_to_ini(p);
+	ok = !check || check_settings(p, error);
 	policy_free(p);
+	if (!ok)
+		return false;
 	if (json)
 		profile_json(profile, path, check ? NULL : text);
 	else if (check)

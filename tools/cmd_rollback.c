@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "snapshot/pathspec.h"
 #include "tools/attach.h"
 #include "tools/change_text.h"
 #include "tools/command.h"
@@ -13,6 +14,7 @@
 #include "tools/path_args.h"
 #include "tools/roll_back.h"
 #include "tools/sandbox.h"
+#include "tools/terminal_text.h"
 
 #define SUMMARY_LINES 40
 
@@ -22,21 +24,48 @@ struct rollback {
 	gboolean dry_run, yes, scratch;
 	bool json;
 	struct attached *attached;
-	char **paths;
+	char **paths;       /* as they were given */
+	char **all;         /* with what they take along; NULL = everything */
 	GPtrArray *changes; /* from the view as it is now to the target */
+	GPtrArray *along;   /* paths of those that were not named; borrowed */
 	struct roll_back_result result;
 };
 typedef struct rollback rollback_t; /* for g_auto() only */
 
 static void rollback_clear(struct rollback *r)
 {
+	g_clear_pointer(&r->along, g_ptr_array_unref);
 	g_clear_pointer(&r->changes, g_ptr_array_unref);
 	g_clear_pointer(&r->attached, attached_close);
 	g_clear_pointer(&r->paths, g_strfreev);
+	g_clear_pointer(&r->all, g_strfreev);
 	g_free(r->to_name);
 	g_free(r->result.undo);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(rollback_t, rollback_clear)
+
+/* What was renamed to or from what was named, or exchanged with it, goes along: all of it is listed. */
+static bool choose(struct rollback *r, int64_t now, struct tree *from, struct tree *to, GError **error)
+{
+	g_autoptr(GPtrArray) named = NULL;
+	g_autoptr(pathspec_t) spec = NULL;
+
+	r->along = g_ptr_array_new();
+	if (!r->paths || !*r->paths)
+		return attached_changes(r->attached, from, to, NULL, true, &r->changes, error);
+	if (!attached_changes(r->attached, from, to, r->paths, true, &named, error) ||
+	    !roll_back_choose(r->attached, now, r->to, r->paths, named, &r->all, error) ||
+	    !attached_changes(r->attached, from, to, r->all, true, &r->changes, error))
+		return false;
+	spec = pathspec_new((const char *const *)r->paths);
+	for (unsigned i = 0; i < r->changes->len; i++) {
+		const struct change *c = r->changes->pdata[i];
+
+		if (pathspec_match(spec, c->path) != PATHSPEC_ALL)
+			g_ptr_array_add(r->along, c->path);
+	}
+	return true;
+}
 
 /* What will happen: new files are deletions here. Scratch paths stay, unless they are asked for or named. */
 static bool find_changes(struct rollback *r, GError **error)
@@ -54,7 +83,7 @@ static bool find_changes(struct rollback *r, GError **error)
 	to = tree_open(a->store, a->lower, r->to_name ? r->to : TREE_LOWER);
 	a->with_scratch = r->scratch || (r->paths && *r->paths);
 	return attached_check_paths(from, to, r->paths, error) &&
-	       attached_changes(a, from, to, r->paths, true, &r->changes, error);
+	       choose(r, now, from, to, error);
 }
 
 static bool open_rollback(struct rollback *r, struct invocation *inv, GError **error)
@@ -64,40 +93,50 @@ static bool open_rollback(struct rollback *r, struct invocation *inv, GError **e
 	       attached_lock_commits(r->attached, error) && find_changes(r, error);
 }
 
-static void add_path(GVariantBuilder *b, const char *path)
-{
-	g_variant_builder_add(b, "^ay", path);
-}
-
-/* The view knows paths only, so globs are replaced by the changes that they match. */
 static GVariant *paths_to_roll_back(const struct rollback *r)
 {
 	GVariantBuilder b;
-	bool glob = false;
 
 	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
-	for (char **p = r->paths; p && *p; p++) {
-		glob = glob || path_args_is_glob(*p);
-		add_path(&b, *p);
-	}
-	for (unsigned i = 0; glob && i < r->changes->len; i++) {
-		const struct change *c = r->changes->pdata[i];
-
-		add_path(&b, c->path);
-		if (c->from_path)
-			add_path(&b, c->from_path);
-	}
+	for (char **p = r->all; p && *p; p++)
+		g_variant_builder_add(&b, "^ay", *p);
 	return g_variant_builder_end(&b);
 }
 
 static bool take_back(struct rollback *r, GError **error)
 {
-	return roll_back(r->attached, r->to, r->paths ? paths_to_roll_back(r) : NULL, r->scratch, &r->result, error);
+	return roll_back(r->attached, r->to, r->all ? paths_to_roll_back(r) : NULL, r->scratch, &r->result, error);
 }
 
 static const char *target_name(const struct rollback *r)
 {
 	return r->to_name ? r->to_name : "the start";
+}
+
+/* All of them: nobody named them. */
+static void print_along(const struct rollback *r)
+{
+	if (r->along->len)
+		printf("of these not named, but one change with what was (a rename or an exchange):\n");
+	for (unsigned i = 0; i < r->along->len; i++) {
+		const char *path = r->along->pdata[i];
+		g_autofree char *text = terminal_text(path, strlen(path), 0);
+
+		printf("  %s\n", text);
+	}
+}
+
+static GVariant *along_json(const struct rollback *r)
+{
+	GVariantBuilder paths;
+
+	g_variant_builder_init(&paths, G_VARIANT_TYPE("aa{sv}"));
+	for (unsigned i = 0; i < r->along->len; i++) {
+		g_variant_builder_open(&paths, G_VARIANT_TYPE_VARDICT);
+		json_add_path(&paths, "path", r->along->pdata[i]);
+		g_variant_builder_close(&paths);
+	}
+	return g_variant_builder_end(&paths);
 }
 
 static void print_summary(const struct rollback *r)
@@ -106,6 +145,7 @@ static void print_summary(const struct rollback *r)
 
 	printf("%s: back to %s: %s\n", r->attached->sandbox->name, target_name(r), *counts ? counts : "no changes");
 	changes_print(r->changes, r->dry_run ? 0 : SUMMARY_LINES);
+	print_along(r);
 }
 
 static void print_result(const struct rollback *r)
@@ -131,6 +171,7 @@ static void print_json(const struct rollback *r)
 	json_add_string(&b, "undo", r->result.undo);
 	json_add_int(&b, "names", (int64_t)r->result.names);
 	json_add_int(&b, "nodes", (int64_t)r->result.nodes);
+	json_add(&b, "along", along_json(r));
 	json_add(&b, "changes", changes_json(r->changes));
 	json_add(&b, "summary", changes_summary_json(r->changes));
 	json_print(stdout, g_variant_builder_end(&b));

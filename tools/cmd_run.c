@@ -131,12 +131,56 @@ static bool is_live(const char *name)
 	return s && s->live;
 }
 
+static bool has_workspace(const struct run *r, const struct sandbox *s)
+{
+	g_autofree char *wanted = paths_resolve(r->workspace);
+
+	return g_strcmp0(wanted, s->workspace) == 0 || g_strcmp0(r->workspace, s->workspace) == 0;
+}
+
+/* While this run waited another one may have given the name to a workspace of its own. Unless the name was given, there are more. */
+static bool keep_name(struct run *r, bool *ret_other, GError **error)
+{
+	g_autoptr(sandbox_t) s = sandbox_load(r->name, NULL);
+	struct mount_request request;
+
+	*ret_other = s && !s->problem && !has_workspace(r, s);
+	if (!*ret_other)
+		return true;
+	if (r->options.name) {
+		tool_error(error, EXIT_USAGE, r->name, "sandbox %s belongs to the workspace %s; choose another name with -n", s->name,
+			   s->workspace);
+		return false;
+	}
+	hold_end_view(r->hold);
+	hold_free(r->hold, NULL);
+	r->hold = NULL;
+	g_clear_pointer(&r->name, g_free);
+	request = request_of(r, NULL);
+	r->name = mounting_name(&request, error);
+	return r->name != NULL;
+}
+
+/* Of several that begin at the same moment one mounts, and the others find the view. */
+static bool find_or_mount_view(struct run *r, GError **error)
+{
+	bool ok, other = true;
+
+	while (other) {
+		r->hold = hold_new(r->name, error);
+		if (!r->hold || !hold_begin_view(r->hold, error) || !keep_name(r, &other, error))
+			return false;
+	}
+	ok = is_live(r->name) ? check_live(r, error) : mount_view(r, error);
+	hold_end_view(r->hold);
+	return ok;
+}
+
 static bool open_view(struct run *r, GError **error)
 {
 	struct sandbox *s;
 
-	r->hold = hold_new(r->name, error);
-	if (!r->hold || !(is_live(r->name) ? check_live(r, error) : mount_view(r, error)))
+	if (!find_or_mount_view(r, error))
 		return false;
 	s = sandbox_load(r->name, error);
 	r->attached = s ? attached_open_sandbox(s, ATTACH_CONTROL, error) : NULL;

@@ -16,10 +16,11 @@
 static const struct operation {
 	const char *name;
 	enum action allowed_up_to;
+	bool of_names; /* it changes the directory as well */
 } operations[] = {
-	{ "list", ACTION_DENY },      { "stat", ACTION_DENY },	    { "read", ACTION_MASK },
-	{ "write", ACTION_SCRATCH },  { "create", ACTION_SCRATCH }, { "delete", ACTION_SCRATCH },
-	{ "rename", ACTION_SCRATCH }, { "chmod", ACTION_SCRATCH },
+	{ "list", ACTION_DENY, false },	    { "stat", ACTION_DENY, false },	{ "read", ACTION_MASK, false },
+	{ "write", ACTION_SCRATCH, false }, { "create", ACTION_SCRATCH, true }, { "delete", ACTION_SCRATCH, true },
+	{ "rename", ACTION_SCRATCH, true }, { "chmod", ACTION_SCRATCH, false },
 };
 
 struct answer {
@@ -27,6 +28,9 @@ struct answer {
 	char *lower; /* the workspace path it came from, when that is another one and decides */
 	struct policy_reason reason;
 	enum action granted; /* what is left when a human says yes; see policy_action_granted() */
+	bool is_dir;
+	enum action around;  /* of the directory it lies in */
+	bool lost;	     /* it lies in one that is hidden, and not shown as the way to something open */
 	const struct operation *operation; /* NULL = not asked for */
 };
 typedef struct answer answer_t; /* for g_auto() only */
@@ -70,11 +74,34 @@ static const char *refusal(const struct answer *a)
 
 	if (operation_asks(a))
 		return "EACCES";
+	/* A name that is not there is refused in the same way whether something hidden has it or not. */
+	if (action == ACTION_HIDE)
+		return g_str_equal(a->operation->name, "create") && !a->lost ? "EACCES" : "ENOENT";
+	if (action == ACTION_DENY && (a->around >= ACTION_DENY || (a->is_dir && g_str_equal(a->operation->name, "list"))))
+		return "EACCES";
+	/* In a directory that is closed names neither come nor go, however open what they name. */
+	if (a->operation->of_names && (a->around == ACTION_READ || a->around >= ACTION_MASK))
+		action = MAX(action, a->around);
 	if (action <= a->operation->allowed_up_to)
 		return NULL;
-	if (action == ACTION_HIDE)
-		return "ENOENT";
 	return action == ACTION_READ || action == ACTION_MASK ? "EROFS" : "EACCES";
+}
+
+
+static bool is_gone(const struct policy *policy, const char *dir)
+{
+	struct policy_match m = policy_match_path(policy, dir, true);
+
+	return policy_action(policy, m) == ACTION_HIDE && !policy_names_open_below(policy, m, dir);
+}
+
+static void look_around(const struct policy *policy, const char *path, bool is_dir, struct answer *a)
+{
+	g_autofree char *parent = strchr(path, '/') ? g_path_get_dirname(path) : NULL;
+
+	a->is_dir = is_dir;
+	a->around = policy_action(policy, policy_match_path(policy, parent ? parent : "", true));
+	a->lost = parent && is_gone(policy, parent);
 }
 
 /* The verdict sticks to the object, so it is asked for both: the path it has and the path it came from. */
@@ -92,6 +119,7 @@ static bool explain(struct attached *a, const char *path, bool is_dir, struct an
 	}
 	is_dir = e ? S_ISDIR(e->attr.mode) : is_dir;
 	ret->path = g_strdup(path);
+	look_around(a->policy, path, is_dir, ret);
 	m = policy_match_path(a->policy, path, is_dir);
 	policy_explain(a->policy, m, &ret->reason);
 	ret->granted = policy_action_granted(a->policy, m);

@@ -111,8 +111,8 @@ static bool check_arguments(struct invocation *inv, const struct command_syntax 
 		return false;
 	}
 	if (inv->args->len > syntax->max_args) {
-		tool_error(error, EXIT_USAGE, NULL, "unexpected argument '%s'%s (see --help)",
-			   (char *)inv->args->pdata[syntax->max_args], syntax->paths ? ": paths come after --" : "");
+		tool_error(error, EXIT_USAGE, NULL, "unexpected argument '%s': %s %s (see --help)",
+			   (char *)inv->args->pdata[syntax->max_args], inv->program, syntax->arguments);
 		return false;
 	}
 	if (inv->paths && !syntax->paths && inv->paths->len > 0) {

@@ -63,10 +63,11 @@ bool commit_steps_check(struct commit_steps *c, GError **error)
 bool commit_steps_write(struct commit_steps *c, GError **error)
 {
 	const struct apply_job job = job_of(c);
+	g_autoptr(GPtrArray) written = changes_paths(c->changes);
 	GPtrArray *conflicts;
 
-	return apply_changes(&job, &c->result, &conflicts, error) >= 0 && has_none(c, conflicts, error) &&
-	       attached_finish(c->attached, &c->result, error);
+	return attached_keep(c->attached, c->epoch, written, error) && apply_changes(&job, &c->result, &conflicts, error) >= 0 &&
+	       has_none(c, conflicts, error) && attached_finish(c->attached, &c->result, error);
 }
 
 void commit_steps_print(const struct commit_steps *c)

@@ -134,6 +134,8 @@ static bool undo(struct attached *a, const struct commit_undo *u, struct apply_r
 		return true;
 	if (!confirm("Put the workspace back?", u->yes, error))
 		return false;
+	if (!attached_keep(a, r->epoch, r->paths, error))
+		return false;
 	g_autofree char *id = g_strdup(r->id);
 
 	apply_result_clear(r);

@@ -82,6 +82,12 @@ static enum exit_code code_of_errno(int e)
 	case ENOENT:
 	case ENOTDIR:
 		return EXIT_NOT_FOUND;
+	/* What the user gave is closed to him, or no place for this. */
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case ENAMETOOLONG:
+		return EXIT_USAGE;
 	case EBUSY:
 	case EAGAIN:
 	case ENOTCONN:
@@ -150,6 +156,7 @@ static enum exit_code code_of_control(int code)
 	case CONTROL_ERROR_EXISTS:
 		return EXIT_USAGE;
 	case CONTROL_ERROR_BUSY:
+	case CONTROL_ERROR_GONE:
 		return EXIT_BUSY;
 	case CONTROL_ERROR_NO_SPACE:
 		return EXIT_NO_SPACE;
@@ -168,6 +175,8 @@ static enum exit_code code_of_mount(int code)
 	case MOUNT_ERROR_MOUNTPOINT:
 	case MOUNT_ERROR_OPTION:
 		return EXIT_USAGE;
+	case MOUNT_ERROR_POLICY:
+		return EXIT_POLICY;
 	default:
 		return EXIT_INTERNAL;
 	}

@@ -18,6 +18,7 @@
 #include "tools/exit.h"
 #include "tools/paths.h"
 #include "tools/run/limit.h"
+#include "tools/policy_check.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
@@ -65,7 +66,7 @@ struct plan {
 	struct in_force after;
 	struct audit_options audit;
 	struct limits limits; /* of the policy; the view keeps that of the disk */
-	bool made_mountpoint;
+	bool made_mountpoint, made_store;
 };
 typedef struct plan plan_t; /* for g_auto() only */
 
@@ -205,14 +206,26 @@ static bool was_replaced(const struct plan *p)
 	return takeovers > 0;
 }
 
+/* What the view kept, with the managed layer of now. Caller frees; NULL when there is an error. */
+static char *kept_policy_of_now(const struct plan *p)
+{
+	struct policy *kept = policy_store_load(p->what.store, NULL), *managed = policy_find_managed(NULL);
+	char *text = kept && managed ? policy_to_ini_managed(kept, managed) : NULL;
+
+	policy_free(kept);
+	policy_free(managed);
+	return text;
+}
+
 static bool wants_same_policy(const struct plan *p)
 {
-	g_autofree char *profile = NULL, *path = NULL, *kept = NULL, *wanted = NULL;
+	g_autofree char *profile = NULL, *path = NULL, *wanted = NULL, *kept = policy_store_text(p->what.store, NULL);
 	struct policy *policy;
 
-	if (!p->request->profile)
-		return true;
-	kept = policy_store_text(p->what.store, NULL);
+	if (!p->request->profile) {
+		wanted = kept_policy_of_now(p);
+		return kept && g_strcmp0(kept, wanted) == 0;
+	}
 	policy = policy_find(p->request->profile, p->what.workspace, &profile, &path, NULL);
 	wanted = policy ? policy_to_ini(policy) : NULL;
 	policy_free(policy);
@@ -274,12 +287,12 @@ static bool choose_sandbox(struct plan *p, GError **error)
 	return !p->existing || check_existing(p, error);
 }
 
-/* A view whose process was killed stays mounted and in the way. */
+/* A view whose process was killed stays mounted and in the way. One whose process has the store and does not answer yet is just being mounted. */
 static bool clear_stale(const struct plan *p, GError **error)
 {
 	const struct sandbox *s = p->existing;
 
-	return !s || !s->mounted || s->live || mount_unmount(s->mountpoint, error);
+	return !s || !s->mounted || s->live || sandbox_is_locked(s->dir) || mount_unmount(s->mountpoint, error);
 }
 
 /* Places */
@@ -291,8 +304,9 @@ static bool check_not_covered(const struct plan *p, GError **error)
 
 	if (!name)
 		return true;
-	tool_error(error, EXIT_BUSY, p->what.workspace,
-		   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace, name,
+	if (!sandbox_is_out_of_reach(error))
+		tool_error(error, EXIT_BUSY, p->what.workspace,
+			   "%s is covered by the view of sandbox %s; `sbxfs umount %s` first", p->what.workspace, name,
 		   p->what.workspace);
 	return false;
 }
@@ -431,6 +445,8 @@ bool mounting_check_device(GError **error)
 		close(fd);
 		return true;
 	}
+	if (sandbox_is_out_of_reach(error))
+		return false;
 	if (errno == EACCES || errno == EPERM)
 		tool_error(error, EXIT_PLATFORM, "/dev/fuse",
 			   "/dev/fuse may not be opened by this user; give access to it (mode 0666 is usual), in a "
@@ -445,13 +461,26 @@ bool mounting_check_device(GError **error)
 
 /* The policy */
 
+/* What an administrator has closed since holds for the sandboxes of before, too. */
+static bool renew_managed(struct plan *p, GError **error)
+{
+	struct policy *managed = policy_find_managed(error);
+
+	if (!managed)
+		return false;
+	p->after.text = policy_to_ini_managed(p->policy, managed);
+	policy_free(managed);
+	policy_free(p->policy);
+	p->policy = policy_load_text(p->after.text, p->what.store, error);
+	return p->policy != NULL;
+}
+
 static bool keep_policy(struct plan *p, GError **error)
 {
-	p->after.text = g_strdup(p->before.text);
 	p->after.profile = g_strdup(p->before.profile);
 	p->after.path = g_strdup(p->before.path);
 	p->policy = policy_store_load(p->what.store, error);
-	return p->policy != NULL;
+	return p->policy && renew_managed(p, error);
 }
 
 static bool choose_policy(struct plan *p, GError **error)
@@ -466,7 +495,7 @@ static bool choose_policy(struct plan *p, GError **error)
 			return p->before.text && keep_policy(p, error);
 	}
 	p->policy = policy_find(wanted, p->what.workspace, &p->after.profile, &p->after.path, error);
-	if (!p->policy)
+	if (!p->policy || !policy_check_settings(p->policy, p->what.workspace, error))
 		return false;
 	p->after.text = policy_to_ini(p->policy);
 	tracked_warn(p->policy, p->what.workspace, p->what.name);
@@ -490,13 +519,38 @@ static bool put_policy(struct store *s, const struct in_force *f, GError **error
 	       put(s, "policy-path", f->path, error);
 }
 
+static bool fill_store(const struct plan *p, struct store *s, GError **error)
+{
+	return put_policy(s, &p->after, error) && put(s, "mountpoint", p->what.mountpoint, error) &&
+	       put(s, "socket", p->socket, error);
+}
+
+/*
+ * Aside, and in its place when it is whole: a killed command leaves no sandbox that nobody can open, and of several that make the same one
+ * the slower ones find it there.
+ */
+static bool make_store(struct plan *p, GError **error)
+{
+	g_autofree char *made = NULL;
+	struct store *s;
+
+	if (!paths_make_private_dir(p->state, error))
+		return false;
+	store_dir_sweep(p->state);
+	made = store_dir_making(p->what.store);
+	s = store_create(made, p->what.workspace, error);
+	p->made_store = s && fill_store(p, s, error);
+	store_close(s);
+	p->made_store = p->made_store && store_dir_place(made, p->what.store, error);
+	if (!p->made_store)
+		store_dir_drop(made);
+	return p->made_store;
+}
+
 static struct store *open_store(const struct plan *p, GError **error)
 {
 	struct store *s = NULL;
 
-	if (!p->existing)
-		return paths_make_private_dir(p->state, error) ? store_create(p->what.store, p->what.workspace, error)
-							       : NULL;
 	for (int i = 0; !s && i < WAIT_STORE_STEPS; i++) {
 		g_autoptr(GError) failure = NULL;
 
@@ -513,12 +567,14 @@ static struct store *open_store(const struct plan *p, GError **error)
 	return s;
 }
 
-static bool prepare_store(const struct plan *p, GError **error)
+static bool prepare_store(struct plan *p, GError **error)
 {
-	g_autoptr(store_t) s = open_store(p, error);
+	g_autoptr(store_t) s = NULL;
 
-	return s && put_policy(s, &p->after, error) && put(s, "mountpoint", p->what.mountpoint, error) &&
-	       put(s, "socket", p->socket, error);
+	if (!p->existing)
+		return make_store(p, error);
+	s = open_store(p, error);
+	return s && fill_store(p, s, error);
 }
 
 /* A commit that was killed half-way is finished before anybody sees the workspace through a view. */
@@ -543,6 +599,18 @@ static bool prepare_mountpoint(struct plan *p, GError **error)
 	return paths_make_private_dir(p->what.mountpoint, error);
 }
 
+/* Unless another command has found it meanwhile and works with it. */
+static void remove_store(const struct plan *p)
+{
+	const struct sandbox s = { .name = p->what.name, .dir = p->what.store };
+	int lock = sandbox_lock(&s, NULL);
+
+	if (lock < 0)
+		return;
+	store_dir_remove(p->what.store, NULL);
+	close(lock);
+}
+
 /* Back to how it was before the call. */
 static void undo(struct plan *p)
 {
@@ -554,7 +622,8 @@ static void undo(struct plan *p)
 		g_rmdir(parent);
 	}
 	if (!p->existing) {
-		store_dir_remove(p->what.store, NULL);
+		if (p->made_store)
+			remove_store(p);
 		return;
 	}
 	s = p->before.text ? store_open(p->what.store, STORE_WRITE, NULL) : NULL;

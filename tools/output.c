@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <json-glib/json-glib.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,10 +16,18 @@
 
 static enum output_level output_level = OUTPUT_NORMAL;
 static pid_t pager_pid; /* 0 = none */
+static int output_error; /* of standard output, the first */
 
 void output_set_level(enum output_level level)
 {
 	output_level = level;
+}
+
+bool output_goes_on(void)
+{
+	if (ferror(stdout) && !output_error)
+		output_error = errno;
+	return !output_error;
 }
 
 G_GNUC_PRINTF(1, 0)
@@ -27,7 +36,8 @@ static void output_line(const char *format, va_list args)
 	g_autofree char *text = g_strdup_vprintf(format, args), *plain = text_plain(text);
 
 	/* Where both streams are one terminal, the answer so far comes first. */
-	fflush(stdout);
+	if (fflush(stdout) != 0)
+		output_goes_on();
 	fprintf(stderr, "%s\n", plain);
 }
 
@@ -104,9 +114,21 @@ void output_pager(void)
 	close(fds[1]);
 }
 
+/* An error of an earlier write has left its mark on the stream, but errno is by now another's; of a pipe, poll(2) still knows. */
+static int output_failure(void)
+{
+	struct pollfd out = { .fd = STDOUT_FILENO };
+
+	if (fflush(stdout) != 0 && !output_error)
+		output_error = errno;
+	if (!output_error && ferror(stdout))
+		output_error = poll(&out, 1, 0) == 1 && out.revents & POLLERR ? EPIPE : EIO;
+	return output_error;
+}
+
 bool output_finish(GError **error)
 {
-	int failed = fflush(stdout) != 0 || ferror(stdout) ? errno : 0;
+	int failed = output_failure();
 
 	if (pager_pid > 0) {
 		fclose(stdout);

@@ -29,6 +29,8 @@ void output_detail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* output_pager() - standard output is a terminal: from here on it goes through $PAGER, until output_finish(). */
 void output_pager(void);
+/* output_goes_on() - right after a write to standard output: did it take it? Whoever writes much need not go on. */
+bool output_goes_on(void);
 /*
  * output_finish() - waits for the pager and tells whether everything arrived. A reader that went away early is no
  * failure.

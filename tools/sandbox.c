@@ -29,6 +29,15 @@ void sandbox_free(struct sandbox *s)
 	g_free(s);
 }
 
+bool sandbox_is_out_of_reach(GError **error)
+{
+	if (!g_getenv("SBXFS"))
+		return false;
+	tool_error(error, EXIT_PLATFORM, NULL,
+		   "this program is confined (SBXFS is set): no sandbox can be reached or made in here; call sbxfs outside of the run");
+	return true;
+}
+
 /* Names */
 
 static bool is_name_char(char c)
@@ -346,10 +355,10 @@ static struct sandbox *choose_without_target(GPtrArray *all, const char *cwd, GE
 		return s;
 	if (live->len == 1)
 		return live->pdata[0];
-	if (all->len == 0)
+	if (all->len == 0 && !sandbox_is_out_of_reach(error))
 		tool_error(error, EXIT_NOT_FOUND, NULL,
 			   "there are no sandboxes yet; `sbxfs mount WORKSPACE` makes one");
-	else
+	else if (all->len > 0)
 		tool_error(error, EXIT_USAGE, cwd, "which sandbox? %s does not tell; name one of: %s", cwd, names);
 	return NULL;
 }

@@ -35,6 +35,12 @@ void sandbox_free(struct sandbox *s);
 typedef struct sandbox sandbox_t; /* for g_autoptr() only */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sandbox_t, sandbox_free)
 
+/*
+ * sandbox_is_out_of_reach() - after something failed: is that because this process is in a confined run, where there are no sandboxes and none can be
+ * made? Then @error says so.
+ */
+bool sandbox_is_out_of_reach(GError **error);
+
 #define SANDBOX_NAME_MAX 64
 bool sandbox_name_is_valid(const char *name);
 /* sandbox_name_from() - the default name for a workspace: its last component, made valid. Caller frees. */

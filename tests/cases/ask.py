@@ -496,6 +496,19 @@ def test_hook(t):
 
 
 @case(mount=False, modes=('fresh',), remount=False)
+def test_hook_that_reads_nothing(t):
+    """It has answered when it ends, whether it wanted to know the question or not."""
+    t.seed({f'{n}/asks': 'x' for n in range(20)})
+    yield
+    for answer_given, expected in (('allow once', 'x'), ('deny', 'EACCES')):
+        write(t.policy_file, RULES + f'[ask cases]\ntimeout = 5\non_ask = sh -c "echo {answer_given}"\n')
+        t.mount()
+        eq([reads(t, f'{n}/asks').result() for n in range(20)], [expected] * 20, answer_given)
+        t.umount()
+    eq({r['operation'] for r in log(t) if r['kind'] == 'answer'}, {'allow', 'deny'}, 'the answers')
+
+
+@case(mount=False, modes=('fresh',), remount=False)
 def test_the_workspace_has_no_say(t):
     t.seed({'secret': 'mark', '.sbxfs.ini': '[profile w]\n[files w]\nask = more\n[ask w]\non_ask = sh -c "echo allow always"\n'})
     yield

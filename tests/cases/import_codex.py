@@ -123,6 +123,21 @@ def test_extends_and_choice(t):
 
 
 @once
+def test_one_path_in_several_spellings(t):
+    """The most closed counts, whatever the order."""
+    yield
+    lines = ['"x" = "deny"', '"./x" = "read"', '"x/" = "write"']
+    for order in (lines, lines[::-1]):
+        text = imported(t, entry('\n'.join(order)))
+        check('deny = /x\n' in text and 'write = /x\n' not in text, f'{order}: {text}')
+    roots = '[permissions.x.filesystem]\n":project_roots" = "write"\n[permissions.x.filesystem.":workspace_roots"]\n"." = "read"\n"./" = "write"\n'
+    check('read = **\n' in imported(t, '[permissions.x]\n' + roots), 'the workspace itself')
+    text = imported(t, '[permissions.x]\nextends = ":workspace"\n[permissions.x.filesystem]\n"~/b" = "read"\n"~/./b" = "write"\n')
+    check('home.read = b\n' in text, text)
+    refuses(t, 'a = ' + '[' * 5000, 'nested')
+
+
+@once
 def test_what_cannot_be_said_is_named(t):
     """Nothing is dropped that would leave more open, whatever it is; all faults are told at once."""
     yield

@@ -245,10 +245,11 @@ def test_a_reader_that_goes_away(t):
     yield
     for number in range(100):
         write(t.m(f'f{number}'), 'changed ' * 500)
-    done = t.shell(f'sbxfs-diff {t.name} | head -1; exit "${{PIPESTATUS[0]}}"', code=None)
-    check(done.code in (0, 141, 13, 70) and 'diff --git' in done.out, f'exit {done.code}')
-    process = subprocess.run(['sbxfs-diff', t.name], stdout=open('/dev/full', 'wb'), stderr=subprocess.PIPE)
-    check(process.returncode != 0, 'a full disk under standard output')
+    for command, begin in (('diff', 'diff --git'), ('log', '20'), ('log --json', '{"schema"')):
+        done = t.shell(f'sbxfs {command} {t.name} | head -1; exit "${{PIPESTATUS[0]}}"', code=None)
+        check(done.code == 0 and done.out.startswith(begin) and 'standard output' not in done.err, f'{command}: exit {done.code}: {done.err}')
+        process = subprocess.run(['sbxfs', *command.split(), t.name], stdout=open('/dev/full', 'wb'), stderr=subprocess.PIPE)
+        eq(process.returncode, 9, f'{command} with a full disk under standard output')
 
 
 @case(modes=('fresh',), policy=OPEN_POLICY)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The rules of a policy, tried by every road to a file that we know: nothing denied is ever read, nothing read-only changed."""
 import contextlib
+import errno
+import json
 import mmap
 import os
 import shutil
@@ -451,6 +453,28 @@ def test_why_names_the_rule(t):
     for name, action in (('.env', 'deny'), ('a/x.pem', 'deny'), ('vault', 'hide'), ('locked/f', 'read'), ('a/b/.env.example', 'write'), ('nowhere/.env', 'deny')):
         out = t.sbxfs('why', name, t.name).out
         check(action in out and os.path.basename(t.policy_file) in out, f'why {name}: {short(out)}')
+
+
+@case(modes=('fresh',), policy='[profile cases]\n[files cases]\nwrite = **\nread = /r/\nwrite = /r/open\ndeny = /d/, /way/\nwrite = /way/open\nhide = /h/\nmask = /m/\n')
+def test_why_foretells_each_operation(t):
+    t.seed({f'{d}/{f}': 'x' for d in ('w', 'r', 'd', 'h', 'm', 'way') for f in ('f', 'open')})
+    yield
+    attempts = {'list': os.listdir, 'stat': os.lstat, 'read': read, 'write': lambda p: append(p, 'x'), 'create': create, 'rename': lambda p: os.rename(p, p + '2'), 'chmod': lambda p: os.chmod(p, 0o700),
+                'delete': os.unlink}
+    for d in ('w', 'r', 'd', 'h', 'm', 'way'):
+        for name, operations in ((d, ('list', 'stat', 'chmod', 'rename')), (f'{d}/f', ('stat', 'read', 'write', 'chmod', 'delete')), (f'{d}/open', ('read', 'write', 'chmod', 'rename', 'delete')), (f'{d}/new', ('create',))):
+            for operation in operations:
+                said = json.loads(t.sbxfs('why', name, t.name, '--op', operation, '--json').out)
+                try:
+                    attempts[operation](t.m(name))
+                    got = None
+                except OSError as error:
+                    got = errno.errorcode[error.errno]
+                if operation == 'rename' and got is None:
+                    os.rename(t.m(name) + '2', t.m(name))
+                # The mode of a read-only file refuses an ordinary user's open, which the kernel calls EACCES.
+                wanted = ('EROFS', 'EACCES') if (operation, said['error']) == ('write', 'EROFS') else (said['error'],)
+                check(got in wanted and said['allowed'] == (got is None), f'{operation} {name}: {got}, foretold {said}')
 
 
 @case(mount=False, modes=('fresh',))

@@ -556,6 +556,7 @@ def test_a_mount_finds_it_done(t):
     t.mount(code=8)
     kill_worker(t)
     check(t.mnt in t.mount().out, 'it says where')
+    eq(t.sbxfs('mount', '-n', t.name, t.low, t.mnt).code, 0, 'without a policy of its own')
     eq(len(mounts(t.mnt)), 1, 'mounts')
     other = t.path('other.ini')
     write(other, OPEN_POLICY.replace('write = **', 'write = **\nread = x'))

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import fcntl
 import glob
+import mmap
 import os
 import socket
 import sys
@@ -267,6 +268,18 @@ def attack_bombs(kind, amount):
         held = [bytearray(b'x') * 1_000_000 for _ in range(amount)]
         time.sleep(1)
         print(f'memory: got {len(held)}')
+    elif kind == 'shared':
+        shared = mmap.mmap(-1, amount * 1_000_000)
+        for at in range(0, len(shared), mmap.PAGESIZE):
+            shared[at] = 1
+        time.sleep(1)
+        print(f'shared: got {amount}')
+    elif kind == 'unmapped':
+        fd = os.memfd_create('held')
+        for _ in range(amount):
+            os.write(fd, bytes(1_000_000))
+        time.sleep(2)
+        print(f'unmapped: got {amount}')
     elif kind == 'forks':
         for _ in range(amount):
             if os.fork() == 0:

@@ -160,10 +160,13 @@ guard('mask: a bracket is no section', 'fs/mask.c', "if (*text == '[' && is_sect
       'view_bytes/masked_files')
 guard('mask: values after a backslash', 'fs/mask.c', "return n > 0 && line[n - 1] == '\\\\';", 'return false;', 'user',
       'view_bytes/masked_files')
-guard('mask: values indented deeper', 'fs/mask.c', '	while (next_is_deeper(m, indent))', '	while (next_is_deeper(m, indent) && false)', 'user',
+guard('mask: values indented deeper', 'fs/mask.c', '	while ((deeper = deeper_size(m, indent)))', '	while ((deeper = deeper_size(m, indent)) && false)', 'user',
       'view_bytes/masked_files')
 guard('mask: passwords in URLs', 'fs/mask.c', '!key_is_secret(key) && !has_password(value)', '!key_is_secret(key)', 'user',
       'view_bytes/masked_files')
+
+guard('the managed policy of the day', 'tools/mounting.c', 'policy_to_ini_managed(p->policy, managed)', 'policy_to_ini_managed(p->policy, p->policy)', 'root',
+      'view_states/a_managed_policy_made_later')
 
 # The kernel's side
 
@@ -350,7 +353,7 @@ guard('the root is read-only', 'tools/run/places.c', '"--remount-ro", "/", "--ch
       'redteam/the_system_cannot_be_written')
 guard('a temporary directory of its own', 'tools/run/places.c', '	add_memory(argv, p, "1777", "/tmp");', '	add(argv, "--bind", "/tmp", "/tmp", NULL);', 'user',
       'redteam/files_of_the_host redteam/sockets_of_other_programs')
-guard('a workspace asks for no home', 'tools/run/places.c', 'if (all[i].layer != POLICY_USER || !g_str_equal(all[i].section, "run") ||', 'if (!g_str_equal(all[i].section, "run") ||', 'user',
+guard('a workspace asks for no home', 'tools/run/places.c', 'return s->layer == POLICY_USER && g_str_equal(s->section, "run") &&', 'return g_str_equal(s->section, "run") &&', 'user',
       'redteam/home_by_the_profile')
 guard('own places are not shown', 'tools/run/places.c', 'if (!real || overlap(real, path)) {', 'if (!real) {', 'user',
       'redteam/own_places_cannot_be_let_in')

@@ -12,6 +12,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -306,6 +307,9 @@ def test_the_terminal_is_one(t):
     check('interrupted' in shown and code == 0, f'Ctrl-C: {short(shown)}, exit {code}')
     shown, code = sbxfs_on_terminal(t, 'sh', '-c', 'echo u""p; exec sleep 60', typed=[(b'up', b'\x03')])
     eq(code, 128 + signal.SIGINT, f'a program that an interrupt ends: {short(shown)}')
+    command = f'sbxfs run -n {t.name} -p {t.policy_file} --limit time=1s {t.low} -- sh -c "stty raw -echo; sleep 60"; echo $?; stty -a'
+    shown, _ = on_terminal(t, 'sh', '-c', command)
+    check('124' in shown and ' icanon' in shown and ' echo ' in shown, f'modes of the terminal after an editor was ended: {short(shown)}')
     nothing_left(t)
 
 
@@ -429,7 +433,7 @@ def test_own_places_cannot_be_let_in(t):
 def test_limits(t):
     """Each one stops its bomb, says so, and lets the same pass when it is not set."""
     yield
-    for kind, amount, limit, code, free in (('sleep', 3, 'time=1s', 124, True), ('memory', 300, 'memory=100M', 137, True), ('cpu', 3, 'cpu=1s', 137, False), ('output', 5, 'output=1M', 137, True)):
+    for kind, amount, limit, code, free in (('sleep', 3, 'time=1s', 124, True), ('memory', 300, 'memory=100M', 137, True), ('shared', 300, 'memory=100M', 137, True), ('unmapped', 300, 'memory=100M', 137, True), ('cpu', 3, 'cpu=1s', 137, False), ('output', 5, 'output=1M', 137, True)):
         started = time.monotonic()
         done = run(t, PYTHON, '-c', read(os.path.join(HERE, 'attacks.py')).decode(), 'bombs', kind, str(amount), options=('--limit', limit), code=code)
         check(f'the limit {limit} was reached' in done.err, f'{kind}: no reason: {done.err}')
@@ -534,7 +538,8 @@ def test_limits_of_the_policy(t):
     eq(run(t, 'sh', '-c', 'ulimit -n').out, '50\n', 'the tightest')
     eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=70')).out, '50\n', 'loosened')
     eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=30')).out, '30\n', 'tightened')
-    for bad in ('files', 'files=', 'files=x', 'files=0', 'speed=9', 'disk=1GB', 'memory=4GB'):
+    eq(run(t, 'sh', '-c', 'ulimit -n', options=('--limit', 'files=16')).out, '16\n', 'the least')
+    for bad in ('files', 'files=', 'files=x', 'files=0', 'files=15', 'speed=9', 'disk=1GB', 'memory=4GB'):
         run(t, 'true', options=('--limit', bad), code=2)
 
 
@@ -592,6 +597,42 @@ def test_nothing_outlives_a_kill(t):
     t.umount()
 
 
+def groups_of(pid):
+    return subprocess.run(['find', '/sys/fs/cgroup', '-name', f'sbxfs-run-{pid}'], capture_output=True, check=False).stdout
+
+
+@once
+def test_no_control_group_outlives_a_kill(t):
+    yield
+    process = subprocess.Popen(['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, '--limit', 'memory=1G,processes=99,cpu=1h', t.low, '--', 'sh', '-c', 'echo up; exec sleep 99'],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process.stdout.readline()
+    made = groups_of(process.pid)
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not groups_of(process.pid), 'the end of its groups')
+    nothing_left(t)
+    if not made:
+        t.skip('no control group can be made here')
+
+
+@once
+def test_a_killed_bwrap(t):
+    """The program was run, so it is not said that it could not be."""
+    yield
+    process = subprocess.Popen(['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, t.low, '--', 'sh', '-c', 'echo up; exec sleep 99'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    with open(f'/proc/{process.pid}/task/{process.pid}/children') as children:
+        for child in map(int, children.read().split()):
+            with open(f'/proc/{child}/comm') as comm:
+                if comm.read() == 'bwrap\n':
+                    os.kill(child, signal.SIGKILL)
+    said = process.communicate(timeout=60)[1].decode()
+    eq(process.returncode, 137, f'exit status: {said}')
+    check('signal 9' in said and 'run-1: exit 137' in said, f'what it says: {said}')
+    nothing_left(t)
+
+
 @once
 def test_the_guard_against_what_outlives(t):
     """The same without bwrap's --die-with-parent: the program stays, so the test above shows something."""
@@ -625,6 +666,56 @@ def test_several_runs_in_one_sandbox(t):
     write(os.path.join(point, 'stop'), '')
     eq(second.wait(30), 0, 'the second')
     nothing_left(t)
+
+
+@once
+def test_several_runs_begin_a_sandbox(t):
+    """At the same moment: one makes and mounts it, the others join, and nobody's work is lost."""
+    yield
+    for turn in range(3):
+        name = f'{t.name}-{turn}'
+        runs = [subprocess.Popen(['sbxfs', 'run', '-q', '-n', name, t.low, '--', 'touch', f'by-{i}'], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) for i in range(4)]
+        said = [p.communicate(timeout=60)[1].decode() for p in runs]
+        eq([p.returncode for p in runs], [0] * 4, f'four at once: {said}')
+        # The view may be going at this moment, which is exit code 8.
+        while (done := t.sbxfs('diff', name, '--name-status', code=None)).code == 8:
+            time.sleep(0.02)
+        eq(done.out.split(), ['A', 'by-0', 'A', 'by-1', 'A', 'by-2', 'A', 'by-3'], 'what they did')
+    nothing_left(t)
+
+
+@once
+def test_two_workspaces_of_one_name_begin(t):
+    """At the same moment, each with a sandbox of its own."""
+    yield
+    places = [t.path(f'place{i}/project') for i in range(3)]
+    for place in places:
+        os.makedirs(place)
+    runs = [subprocess.Popen(['sbxfs', 'run', '-q', place, '--', 'pwd'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for place in places]
+    said = [p.communicate(timeout=60) for p in runs]
+    eq([out.decode().strip() for out, _ in said], places, f'where they ran: {said}')
+    nothing_left(t)
+
+
+@once
+def test_a_kill_while_a_sandbox_is_made(t):
+    """There is one that works, or none."""
+    yield
+    os.makedirs(t.path('run/sbxfs'), mode=0o700, exist_ok=True)
+    command = ['sbxfs', 'run', '-q', '-n', t.name, '-p', t.policy_file, t.low, '--', 'true']
+    for step in range(30):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(step / 500)
+        process.kill()
+        process.wait()
+        nothing_left(t)
+        listed = t.sbxfs('list', '--json').out
+        check('damaged' not in listed, f'killed after {2 * step} ms: {listed}')
+        if f'"{t.name}"' in listed:
+            run(t, 'true')
+            t.sbxfs('destroy', '--force', t.name)
+    run(t, 'true')
+    eq([name for name in names(t.path('state/sbxfs')) if name.startswith('.')], [], 'what killed commands left')
 
 
 @once
@@ -669,6 +760,34 @@ def test_what_is_executed_is_in_the_audit(t):
     killed = next(r for r in starts if r['command']['argv'][-1].startswith('kill'))
     tells = tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 15)
     eq(by_pid[killed['pid']].get('signal'), 9 if tells else None, 'a signal')
+
+
+DESCRIPTORS = """import os, ctypes, sys
+libc = ctypes.CDLL(None)
+def execveat(fd, path, mark):
+    if os.fork() == 0:
+        libc.syscall(322, fd, path, (ctypes.c_char_p * 3)(b"ls", mark, None), (ctypes.c_char_p * 1)(None), 0x1000)
+        os._exit(1)
+    os.wait()
+held = os.memfd_create("held")
+os.write(held, open("/bin/true", "rb").read())
+execveat(held, b"", b"a")
+execveat(os.open("/bin/true", os.O_PATH), b"", b"b")
+execveat(os.open("/usr", os.O_PATH), b"bin/true", b"c")
+os.chdir("/usr")
+execveat(-100, b"bin/true", b"d")"""
+
+
+@once
+def test_what_a_descriptor_executes_is_named(t):
+    """By whatever name it is called: argv says nothing of what runs."""
+    if os.uname().machine != 'x86_64':
+        t.skip('the number of execveat')
+    yield
+    run(t, PYTHON, '-c', DESCRIPTORS)
+    paths = {e['argv'][1]: e['path'] for e in (r['command'] for r in commands(t) if r['operation'] == 'exec') if e['argv'][:1] == ['ls']}
+    eq(paths, {'a': '/memfd:held (deleted)', 'b': os.path.realpath('/bin/true'), 'c': '/usr/bin/true', 'd': 'bin/true'}, 'what was executed')
+    nothing_left(t)
 
 
 @once
@@ -752,7 +871,7 @@ def test_before_and_after(t):
     t.seed({'f': 'original'})
     yield
     done = run(t, 'sh', '-c', 'echo 1 >f; echo 1 >n')
-    check('run-1: exit 0' in done.err and 'changed paths: 2' in done.err, f'summary: {done.err}')
+    check('run-1: exit 0' in done.err and 'changed paths: 2' in done.err and 'refused' not in done.err, f'summary: {done.err}')
     done = run(t, 'sh', '-c', 'echo 2 >f; echo 2 >o; echo out', options=('--on-exit', 'rollback'))
     eq(done.out, 'out\n', 'standard output is the program\'s')
     eq(run(t, 'sh', '-c', 'cat f n; ls').out, '1\n1\nf\nn\n', 'after a rollback')
@@ -764,4 +883,28 @@ def test_before_and_after(t):
     append(t.w('f'), 'meanwhile')
     run(t, 'sh', '-c', 'echo 4 >f', options=('--on-exit', 'rollback'))
     eq([line.split()[-1] for line in t.sbxfs('snapshot', 'list', t.name).out.splitlines() if 'run-' in line], [f'run-{n}' for n in range(1, 7)], 'snapshots')
+    nothing_left(t)
+
+
+@case(mount=False, modes=('fresh',), policy='[profile cases]\n[files cases]\nwrite = **\ndeny = *.key\n')
+def test_what_was_refused_is_counted(t):
+    """In the summary, and only what this run was refused."""
+    t.seed({'a.key': SECRET, 'f': 'f'})
+    yield
+    said = [run(t, 'sh', '-c', script).err for script in ('cat a.key f || true', 'cat f', 'cat a.key; ln f b.key || true')]
+    total = len(t.sbxfs('log', t.name, '--denied', '--json').out.splitlines())
+    counts = [int(err.partition('refused by rules: ')[2].split()[0]) if 'refused' in err else 0 for err in said]
+    check(counts[0] > 0 and counts[1] == 0 and counts[2] > counts[0] and sum(counts) == total, f'{counts}, in the audit {total}: {said}')
+    nothing_left(t)
+
+
+@once
+def test_the_program_itself_inside(t):
+    """It says where it is, not that a sandbox is in the way or missing."""
+    program = os.path.realpath(shutil.which('sbxfs'))
+    shutil.copy(program, t.w('sbxfs'))
+    yield
+    for arguments in ('run . -- true', 'mount .', 'status', 'commit -y', 'ask list'):
+        said = run(t, 'sh', '-c', f'./sbxfs {arguments} 2>&1; echo "code $?"').out
+        check('confined' in said and 'code 10' in said, f'{arguments}: {said}')
     nothing_left(t)

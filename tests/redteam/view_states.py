@@ -105,6 +105,12 @@ def test_profile_named_like_a_file_of_the_workspace(t):
     t.sbxfs('mount', '-n', t.name, '-p', 'mine', *allow, t.low, t.mnt, cwd=t.low, code=3)
 
 
+# What is only used later is read at once, too.
+SETTINGS = (('limits', 'memory = lots'), ('ask', 'timeout = soon'), ('ask', 'on_ask = "x'), ('audit', 'file = relative'), ('audit', 'keep = long'), ('run', 'home.read = ../x'),
+            ('run', 'home.write = .a, /b'), ('run', 'command_log = perhaps'), ('run', 'output_log = all'), ('gate', 'checks = most'), ('gate', 'max_files = few'), ('gate', 'baseline = x'),
+            ('gate', 'allow = re:('), ('network', 'allow = http://h/'))
+
+
 @case(policy=STRICT, modes=('fresh',), mount=False)
 def test_mistakes_in_a_policy(t):
     """Whatever is not understood: no mount, with the place of the mistake. So is a stored policy that somebody cut."""
@@ -113,10 +119,12 @@ def test_mistakes_in_a_policy(t):
     head = '[profile cases]\n[files cases]\nwrite = **\n'
     for text in (head + 'denny = .env\n', head + 'deny = [a\n', head + 'deny = re:(\n', head + 'deny = re:a, b(\n', head + 'deny =\n', head + 'deny = a,,b\n', head + 'deny = ../x\n',
                  head + '[profile cases]\n', head + '[limit cases]\n', head + '[files other]\ndeny = x\n', '[profile cases]\nnocase = maybe\n', '[profile cases]\nextends = nothing\n',
-                 head + 'deny = ' + 'x' * 70000 + '\n', head + 'deny .env\n', head.replace(']', '', 1), head + '\0', ''):
+                 head + 'deny = ' + 'x' * 70000 + '\n', head + 'deny .env\n', head.replace(']', '', 1), head + '\0', '',
+                 *(f'{head}[{line[0]} cases]\n{line[1]}\n' for line in SETTINGS)):
         write(t.path('bad.ini'), text)
         done = t.mount(policy=t.path('bad.ini'), code=3)
         check('bad.ini' in done.err, f'no place: {done.err}')
+        check('bad.ini' in t.sbxfs('profile', 'check', t.path('bad.ini'), code=3).err, 'profile check finds it, too')
     t.mount()
     t.umount()
     stored = os.path.join(t.store(), 'policy.ini')
@@ -369,3 +377,31 @@ def test_names_that_steer_a_terminal(t):
             check(b'M\tpub' not in stream.splitlines(), f'{short(arguments)} prints a line that a name made: {short(stream)}')
     os.rename(t.m(steering + '2'), t.m('pub'))
     intact(t)
+
+
+# In namespaces of its own, where /etc can have a managed profile that nobody else sees.
+MANAGED = '''set -e
+mount -t tmpfs none /mnt
+mkdir /mnt/upper /mnt/work
+mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work none /etc || exit 77
+mkdir -p /etc/sbxfs
+run() {{ sbxfs run -q -n {name} {low} -- cat secret || echo refused; }}
+sbxfs run -q -n {name} -p {policy} {low} -- cat secret
+printf '[profile m]\\n[files m]\\nwrite = **\\ndeny = secret\\n' >/etc/sbxfs/m.ini
+run
+printf '[profile m' >/etc/sbxfs/m.ini
+run
+rm /etc/sbxfs/m.ini
+run
+'''
+
+
+@case(policy='[profile cases]\n[files cases]\nwrite = **\n', modes=('fresh',), mount=False, root=True)
+def test_a_managed_policy_made_later(t):
+    """It holds for the sandboxes that were there before; one with a mistake is no mount for them, too."""
+    t.seed({'secret': MARK + b'\n'})
+    yield
+    done = t.program('unshare', '-m', 'bash', '-c', MANAGED.format(name=t.name, low=t.low, policy=t.policy_file), code=None)
+    if done.code == 77:
+        t.skip('no overlay on /etc here')
+    eq(done.out.split(), [MARK.decode(), 'refused', 'refused', MARK.decode()], f'what it could read: {done.err}')

@@ -7,6 +7,7 @@
  *  - its commit makes the workspace what the view is, to the mode, owner, time, xattr and which names are one inode; the view stays the
  *    same, and nothing is pending;
  *  - the undo makes the workspace what it was, to the same, and all is pending again;
+ *  - a commit of some of it, and another, and the rest, leave the view as it is each time, and so does undoing them one by one;
  *  - commit and undo, killed and recovered, are one or the other: again and again on the same workspace, whose change times nobody puts
  *    back. Killed is at COMMIT_KILLS and UNDO_KILLS points of each set, drawn from all at which a crash leaves something of its own on
  *    the disk, and the recovery at points of its own; of each EXHAUSTIVE-th set at every point.
@@ -32,12 +33,13 @@
 #define COMMIT_KILLS 2
 #define UNDO_KILLS 1
 #define EXHAUSTIVE 50
+#define PARTS 3
 
 extern void (*boundary_hook)(const char *what); /* of snapshot/journal.h, whose names clash with those of fs/overlay.h */
 
 static int kill_at;
 static int *points; /* shared with the children */
-static unsigned total_kills, total_points;
+static unsigned total_kills, total_points, parts, parts_refused;
 
 static void kill_hook(const char *what)
 {
@@ -51,11 +53,12 @@ struct trial {
 	GRand *rand;
 	guint32 seed;
 	bool xattrs;
-	bool links; /* files of the workspace with several names; then nothing moves, see snapshot/apply.h */
+	bool links; /* files of the workspace with several names; then nothing takes the place of something else, see snapshot/apply.h */
 	int fifo;
 	char *start, *end; /* the workspace before and after */
 	char *pending;
 	int64_t epoch; /* of the commit at work */
+	unsigned to_undo; /* commits that wrote something */
 };
 
 #define CHECK(t, x, ...)                                                                                                           \
@@ -115,10 +118,7 @@ static mode_t random_dir_mode(struct trial *t)
 	return modes[pick(t, G_N_ELEMENTS(modes))];
 }
 
-/*
- * No two objects are alike: what was exchanged with its like is no change, and goes on following the workspace where it came from,
- * also when a commit changes that.
- */
+/* Only directories can be alike: a file that was exchanged with its like is no change, and has the other's times after a commit. */
 static void host_object(struct trial *t, const char *full, GPtrArray *dirs, GPtrArray *files)
 {
 	g_autofree char *target = NULL;
@@ -256,18 +256,6 @@ static void change_xattr(struct trial *t, const char *path)
 		view_setxattr(t->v, path, "user.random", pick(t, 2) ? "one" : "two");
 }
 
-/*
- * Not two directories: where they are alike but for what is in them, they are no changes themselves, and the settling of a commit does not
- * come by.
- */
-static void exchange(struct trial *t, const char *path, const char *other)
-{
-	struct attr a, b;
-
-	if (view_stat(t->v, path, &a) == 0 && view_stat(t->v, other, &b) == 0 && !(S_ISDIR(a.mode) && S_ISDIR(b.mode)))
-		view_rename(t->v, path, other, RENAME_EXCHANGE);
-}
-
 static void change_one(struct trial *t)
 {
 	g_autoptr(GPtrArray) all = view_paths(t->v);
@@ -275,7 +263,7 @@ static void change_one(struct trial *t)
 	const char *path = all->len ? all->pdata[pick(t, all->len)] : "none",
 		   *other = all->len ? all->pdata[pick(t, all->len)] : "none";
 
-	switch (pick(t, t->links ? 17 : 20)) {
+	switch (pick(t, 20)) {
 	case 0:
 	case 1:
 	case 2:
@@ -318,10 +306,9 @@ static void change_one(struct trial *t)
 		remove_below(t, path);
 		break;
 	case 17:
-		view_rename(t->v, path, other, 0);
-		break;
 	case 18:
-		exchange(t, path, other);
+		if (!t->links)
+			view_rename(t->v, path, other, pick(t, 2) ? RENAME_EXCHANGE : 0);
 		break;
 	default:
 		view_rename(t->v, path, new, 0);
@@ -511,6 +498,16 @@ static void pin(struct trial *t)
 	CHECK(t, overlay_pin(t->v->overlay, &t->epoch) == 0, "pin");
 }
 
+static void keep(struct trial *t, const struct reading *r)
+{
+	g_autoptr(GPtrArray) paths = changes_paths(r->changes);
+	int code;
+
+	g_ptr_array_add(paths, NULL);
+	code = overlay_keep(t->v->overlay, t->epoch, (const char *const *)paths->pdata);
+	CHECK(t, code == 0, "keep: %d", code);
+}
+
 /* To its end, in this process. How many points it has. */
 static int run(struct trial *t, step_fn fn)
 {
@@ -519,6 +516,7 @@ static int run(struct trial *t, step_fn fn)
 
 	pin(t);
 	reading_open(t, &r);
+	keep(t, &r);
 	*points = 0;
 	kill_at = 0;
 	fn(t, &r, &result);
@@ -620,6 +618,9 @@ static void kill_one(struct trial *t, step_fn fn, int at, int recovery_points)
 	bool end;
 
 	pin(t);
+	reading_open(t, &r);
+	keep(t, &r);
+	reading_close(&r);
 	/* It can have a few points less than the last time. */
 	total_kills += run_killed(t, fn, at);
 	while (pick(t, 2) && run_killed(t, recover, 1 + pick(t, recovery_points)))
@@ -680,6 +681,94 @@ static void trial_clear(struct trial *t)
 	g_free(t->pending);
 }
 
+/* In parts */
+
+/* Some of what is pending, as a list for view_commit(); NULL = there is none, or a name that such a list can't have. */
+static char *pick_pending(struct trial *t)
+{
+	struct committing *c = view_commit_begin(t->v, NULL);
+	g_autoptr(GPtrArray) paths = view_commit_paths(c);
+	GString *list = g_string_new(NULL);
+
+	for (guint i = 0; i < paths->len; i++)
+		if (!strpbrk(paths->pdata[i], " *?[") && pick(t, 3) == 0)
+			g_string_append_printf(list, "%s%s", list->len ? " " : "", (char *)paths->pdata[i]);
+	view_commit_free(c);
+	return g_string_free(list, list->len == 0);
+}
+
+static void check_view(struct trial *t, const char *want, const char *what, const char *paths)
+{
+	g_autofree char *got = view_describe(t->v, DESCRIBE_MTIME | DESCRIBE_OWNER);
+	g_autofree char *fresh = fresh_describe(t->v, DESCRIBE_MTIME | DESCRIBE_OWNER);
+
+	CHECK(t, describe_same(want, got), "%s: the view: %s", what, paths);
+	CHECK(t, describe_same(want, fresh), "%s: another view: %s", what, paths);
+	CHECK(t, view_unreachable_rows(t->v) == 0, "%s: lost rows: %s", what, paths);
+}
+
+/*
+ * What is refused does nothing: a part may need what was not chosen, and the xattrs of a directory are a conflict when an earlier part made
+ * something in it (snapshot/conflict.h).
+ */
+static bool commit_part(struct trial *t, const char *view, const char *paths)
+{
+	g_autofree char *before = describe_disk(t), *after = NULL;
+	bool done = view_commit(t->v, paths);
+
+	after = describe_disk(t);
+	CHECK(t, done || strcmp(before, after) == 0, "refused, but written: %s", paths);
+	t->to_undo += strcmp(before, after) != 0;
+	check_view(t, view, "a part", paths ? paths : "the rest");
+	parts += done;
+	parts_refused += !done;
+	return done;
+}
+
+static void commit_parts(struct trial *t)
+{
+	g_autofree char *view = view_describe(t->v, DESCRIBE_MTIME | DESCRIBE_OWNER), *left = NULL;
+
+	for (int i = 0; i < PARTS; i++) {
+		g_autofree char *paths = pick_pending(t);
+
+		if (paths)
+			commit_part(t, view, paths);
+	}
+	if (!commit_part(t, view, NULL))
+		return;
+	left = view_changes(t->v);
+	CHECK(t, !*left, "pending: %s", left);
+}
+
+/* What was shown of a fifo is the sandbox's own by now, so a rename may be a deletion and an addition: what is pending is told by a commit. */
+static void undo_parts(struct trial *t)
+{
+	g_autofree char *view = view_describe(t->v, DESCRIBE_MTIME | DESCRIBE_OWNER), *disk = NULL, *end = NULL;
+
+	for (; t->to_undo > 0; t->to_undo--) {
+		view_undo(t->v);
+		check_view(t, view, "undo of a part", "");
+	}
+	disk = describe_disk(t);
+	CHECK(t, describe_same(t->start, disk), "the parts undone");
+	if (!commit_part(t, view, NULL))
+		return;
+	end = describe_disk(t);
+	/* What was kept of a file with several names became a file of its own. */
+	CHECK(t, t->links || describe_same(t->end, end), "committed again");
+}
+
+static void trial_parts(guint32 seed)
+{
+	struct trial t;
+
+	trial_init(&t, seed);
+	commit_parts(&t);
+	undo_parts(&t);
+	trial_clear(&t);
+}
+
 static void trial(guint32 seed)
 {
 	struct trial t;
@@ -708,8 +797,11 @@ int main(int argc, char **argv)
 	if (access("/dev/shm", W_OK) == 0)
 		setenv("TMPDIR", "/dev/shm", 0);
 	boundary_hook = kill_hook;
-	for (int i = 0; i < sets; i++)
+	for (int i = 0; i < sets; i++) {
+		trial_parts(first + i);
 		trial(first + i);
-	printf("%d random change sets, %u kills at their %u points\n", sets, total_kills, total_points);
+	}
+	printf("%d random change sets, %u kills at their %u points, %u parts, %u of them refused\n", sets, total_kills, total_points,
+	       parts + parts_refused, parts_refused);
 	return 0;
 }

@@ -37,6 +37,18 @@ static const struct {
 	{ "[db]\nhost = h\npassword = p\nport: 1\napi_key: k\n", "[db]\nhost = h\npassword =<masked>\nport: 1\napi_key:<masked>\n" },
 	{ "[db]\nserver = ftp://me:secret@h/\nat = ftp://h/\n", "[db]\nserver =<masked>\nat = ftp://h/\n" },
 	{ "[remote \"origin\"] \r\nhost = h\n", "[remote \"origin\"] \r\nhost = h\n" },
+	/* A value that holds settings is looked at as well. */
+	{ "[Service]\nEnvironment=\"DB_PASSWORD=p\"\nUser=u\n", "[Service]\nEnvironment=<masked>\nUser=u\n" },
+	{ "[http]\n\textra = AUTHORIZATION: basic c2VjcmV0\n", "[http]\n\textra =<masked>\n" },
+	{ "[a]\ndb = { user = 'u', password = 's' }\nnote = its password is s\n", "[a]\ndb =<masked>\nnote =<masked>\n" },
+	{ "[a]\nweb_hook = http://h/T0/B0/x\ndir = /a/keys\n", "[a]\nweb_hook =<masked>\ndir = /a/keys\n" },
+	/* Three quotes end at three. */
+	{ "[a]\ntoken = \"\"\"\nc2VjcmV0==\\\"\"\"\nx=\"\"\"\nb = 1\n", "[a]\ntoken =<masked>\nb = 1\n" },
+	{ "[a]\ntoken = '''\nit's c2VjcmV0=='''\nb = 1\n", "[a]\ntoken =<masked>\nb = 1\n" },
+	{ "A=\"\"\nB=3\n", "A=<masked>\nB=<masked>\n" },
+	/* With sections, a value goes on after empty lines. */
+	{ "[a]\ntoken = 1\n\n \r\n  c2VjcmV0==\n\nb = 1\n", "[a]\ntoken =<masked>\n\nb = 1\n" },
+	{ "A=1\n\n  B=2\n", "A=<masked>\n\n  B=<masked>\n" },
 	/* A bracket does not make a section. */
 	{ "[\"secret\"]\n", "" },
 	{ "[{\"password\": \"secret\"}]\n", "" },

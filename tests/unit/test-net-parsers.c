@@ -210,6 +210,28 @@ static void test_requests_in_tunnels(void **state)
 	}
 }
 
+/* What was tried is known even where it is nothing, and no password with it. */
+static void test_notes(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "CONNECT 0x7f.1:443 HTTP/1.1\r\n\r\n", "0x7f.1:443" },
+		{ "CONNECT me:pass@h.com:443 HTTP/1.1\r\n\r\n", "h.com:443" },
+		{ "GET http://me:pa@ss@h.com/x?y HTTP/1.1\r\n\r\n", "h.com" },
+		{ "GET http://2130706433/x?y HTTP/1.1\r\n\r\n", "2130706433" },
+		{ "GET http:///x HTTP/1.1\r\n\r\n", NULL },
+		{ "GET /x HTTP/1.1\r\n\r\n", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		g_auto(http_request_t) r = { 0 };
+
+		assert_non_null(http_request_init(&r, (const uint8_t *)cases[i][0], strlen(cases[i][0]), NULL));
+		if (g_strcmp0(r.target.text, cases[i][1]) != 0)
+			fail_msg("%s\n-> %s", cases[i][0], r.target.text);
+	}
+}
+
 static void test_many_fields(void **state)
 {
 	GString *s = g_string_new("GET http://a.com/ HTTP/1.1\r\nHost: a.com\r\n");
@@ -308,10 +330,10 @@ static void test_socks(void **state)
 		  12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
 		{ "\x05\x01\x00\x03\x05"
 		  "a\0com\x01\xbb",
-		  12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
+		  12, SOCKS_BAD, "a?com", SOCKS_NO_ADDRESS },
 		{ "\x05\x01\x00\x03\x05"
 		  "a.com\x00\x00",
-		  12, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
+		  12, SOCKS_BAD, "a.com", SOCKS_NO_ADDRESS },
 		{ "\x05\x01\x00\x03\x00\x01\xbb", 7, SOCKS_BAD, NULL, SOCKS_NO_ADDRESS },
 		{ "\x04\x01\x00\x50\x7f\x00\x00\x01\x00", 9, SOCKS_BAD, NULL, SOCKS_NO_COMMAND },
 	};
@@ -345,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_hello_other),
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_requests_in_tunnels),
+		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_many_fields),
 		cmocka_unit_test(test_bodies),
 		cmocka_unit_test(test_socks),

@@ -207,6 +207,35 @@ static void removal(void)
 	g_assert_true(g_file_test(other, G_FILE_TEST_IS_DIR));
 }
 
+/* What another command is making at the moment stays. */
+static void leftovers(void)
+{
+	g_autofree char *state = at("state/sbxfs");
+	g_autofree char *dead = at("state/sbxfs/.a.999999999.new");
+	g_autofree char *gone = at("state/sbxfs/.a.b.999999999.removed");
+	g_autofree char *own = g_strdup_printf("%s/.a.%d.new", state, (int)getpid());
+	g_autofree char *other = at("state/sbxfs/.a.999999999");
+	g_autofree char *store = at("state/sbxfs/taken");
+	g_autofree char *made = store_dir_making(store);
+	g_autoptr(GError) error = NULL;
+
+	make_dir("state/sbxfs/.a.999999999.new/objects");
+	make_dir("state/sbxfs/.a.b.999999999.removed/objects");
+	make_dir("state/sbxfs/.a.999999999");
+	g_assert_cmpint(g_mkdir(own, 0700), ==, 0);
+	store_dir_sweep(state);
+	g_assert_false(g_file_test(dead, G_FILE_TEST_EXISTS) || g_file_test(gone, G_FILE_TEST_EXISTS));
+	g_assert_true(g_file_test(own, G_FILE_TEST_IS_DIR) && g_file_test(other, G_FILE_TEST_IS_DIR));
+	/* A store that is there is not replaced. */
+	make_sandbox("taken", "other");
+	g_assert_cmpint(g_mkdir(made, 0700), ==, 0);
+	g_assert_false(store_dir_place(made, store, &error));
+	g_assert_cmpint(exit_code_of(error), ==, EXIT_BUSY);
+	store_close(store_open(store, STORE_READ, NULL));
+	store_dir_drop(made);
+	g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
+}
+
 static void test_workspaces(void)
 {
 	in_subprocess(workspaces);
@@ -237,6 +266,11 @@ static void test_removal(void)
 	in_subprocess(removal);
 }
 
+static void test_leftovers(void)
+{
+	in_subprocess(leftovers);
+}
+
 int main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
@@ -246,5 +280,6 @@ int main(int argc, char **argv)
 	g_test_add_func("/tools/mounting/refused_names", test_names);
 	g_test_add_func("/tools/mounting/busy_store", test_busy_store);
 	g_test_add_func("/tools/store_dir/remove", test_removal);
+	g_test_add_func("/tools/store_dir/leftovers", test_leftovers);
 	return g_test_run();
 }

@@ -514,7 +514,7 @@ struct committing {
 	struct apply_job job;
 };
 
-static void committing_free(struct committing *c)
+void view_commit_free(struct committing *c)
 {
 	g_ptr_array_unref(c->job.changes);
 	selection_free(c->selection);
@@ -549,10 +549,14 @@ struct committing *view_commit_begin(struct viewed *v, const char *paths)
 
 bool view_commit_end(struct viewed *v, struct committing *c)
 {
-	g_autoptr(GPtrArray) conflicts = NULL;
+	g_autoptr(GPtrArray) conflicts = NULL, written = changes_paths(c->job.changes);
 	g_autoptr(GError) error = NULL;
 	struct apply_result result = { 0 };
-	int r = apply_changes(&c->job, &result, &conflicts, &error);
+	int r;
+
+	g_ptr_array_add(written, NULL);
+	OK(overlay_keep(v->overlay, c->job.epoch, (const char *const *)written->pdata));
+	r = apply_changes(&c->job, &result, &conflicts, &error);
 
 	g_assert_no_error(error);
 	OK(r);
@@ -573,8 +577,13 @@ bool view_commit_end(struct viewed *v, struct committing *c)
 		g_assert_no_error(error);
 		apply_result_clear(&result);
 	}
-	committing_free(c);
+	view_commit_free(c);
 	return !conflicts;
+}
+
+GPtrArray *view_commit_paths(struct committing *c)
+{
+	return changes_paths(c->job.changes);
 }
 
 void view_commit_choose(struct committing *c, void (*choose)(struct selection *s, void *user), void *user)
@@ -595,6 +604,13 @@ void view_undo(struct viewed *v)
 	g_autoptr(GError) error = NULL;
 	struct apply_result result = { 0 };
 
+	apply_undo_check(c->store, c->lower, NULL, &result, &conflicts, &error);
+	g_assert_no_error(error);
+	g_assert_null(conflicts);
+	g_ptr_array_add(result.paths, NULL);
+	OK(overlay_keep(v->overlay, result.epoch, (const char *const *)result.paths->pdata));
+	g_ptr_array_set_size(result.paths, result.paths->len - 1);
+	apply_result_clear(&result);
 	apply_undo(c->store, c->lower, NULL, &result, &conflicts, &error);
 	g_assert_no_error(error);
 	g_assert_null(conflicts);
@@ -604,7 +620,7 @@ void view_undo(struct viewed *v)
 	apply_finish(c->store, result.id, &error);
 	g_assert_no_error(error);
 	apply_result_clear(&result);
-	committing_free(c);
+	view_commit_free(c);
 }
 
 bool view_commit(struct viewed *v, const char *paths)
@@ -623,7 +639,7 @@ char *view_changes(struct viewed *v)
 		g_string_append_printf(s, "%c %s%s%s\n", x->status, x->from_path ? x->from_path : "", x->from_path ? " -> " : "",
 				       x->path);
 	}
-	committing_free(c);
+	view_commit_free(c);
 	return g_string_free(s, FALSE);
 }
 

@@ -89,6 +89,9 @@ bool view_commit(struct viewed *v, const char *paths);
 struct committing;
 struct committing *view_commit_begin(struct viewed *v, const char *paths);
 bool view_commit_end(struct viewed *v, struct committing *c);
+/* view_commit_paths() - what the changes speak of; borrowed strings. view_commit_free() - instead of view_commit_end(). */
+GPtrArray *view_commit_paths(struct committing *c);
+void view_commit_free(struct committing *c);
 /* view_commit_choose() - between the two: only what @choose takes is committed. */
 void view_commit_choose(struct committing *c, void (*choose)(struct selection *s, void *user), void *user);
 /* view_undo() - the last commit, as the tools do. */

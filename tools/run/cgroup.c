@@ -7,13 +7,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define TOP "/sys/fs/cgroup"
 #define PREFIX "sbxfs-run-"
 #define WAIT_STEP_US (10 * 1000)
 #define WAIT_STEPS 200
+#define REMOVER_STEPS 6000
 
 enum controller { PIDS, MEMORY, CPU };
 #define CONTROLLERS 3
@@ -31,6 +34,8 @@ static const struct {
 struct cgroup {
 	char *dir[CONTROLLERS]; /* the group that has it; NULL = none */
 	int version[CONTROLLERS];
+	pid_t remover; /* 0 = none */
+	int alive;     /* its pipe, closed by our end; -1 */
 };
 
 static bool put(const char *dir, const char *name, const char *value)
@@ -201,6 +206,57 @@ static void add_version1(struct cgroup *c, enum controller which, uint64_t limit
 		rmdir(dir);
 }
 
+/* Removing */
+
+static void leave(const char *dir, unsigned steps)
+{
+	for (unsigned i = 0; i < steps && rmdir(dir) < 0 && errno == EBUSY; i++)
+		g_usleep(WAIT_STEP_US);
+}
+
+/* In the child: system calls only. Nothing of the caller's is kept but the pipe. */
+static void G_GNUC_NORETURN remove_later(const struct cgroup *c, int pipe)
+{
+	char byte;
+
+	setsid();
+	prctl(PR_SET_NAME, "sbxfs-cgroup");
+	if (chdir("/") < 0 || dup2(pipe, STDIN_FILENO) < 0)
+		_exit(1);
+	close_range(1, ~0U, 0);
+	while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
+		;
+	for (int i = 0; i < CONTROLLERS; i++)
+		if (c->dir[i])
+			leave(c->dir[i], REMOVER_STEPS);
+	_exit(0);
+}
+
+/* Where it cannot be started, the next run has a group of ours to sweep up. */
+static void start_remover(struct cgroup *c)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	c->remover = fork();
+	if (c->remover == 0)
+		remove_later(c, fds[0]);
+	close(fds[0]);
+	c->alive = fds[1];
+	c->remover = MAX(c->remover, 0);
+}
+
+static void end_remover(struct cgroup *c)
+{
+	if (c->remover) {
+		kill(c->remover, SIGKILL);
+		waitpid(c->remover, NULL, 0);
+	}
+	if (c->alive >= 0)
+		close(c->alive);
+}
+
 /* Life */
 
 struct cgroup *cgroup_new(uint64_t processes, uint64_t memory, bool cpu)
@@ -209,6 +265,7 @@ struct cgroup *cgroup_new(uint64_t processes, uint64_t memory, bool cpu)
 	struct cgroup *c = g_new0(struct cgroup, 1);
 	bool any = false;
 
+	c->alive = -1;
 	add_version2(c, TOP, limits);
 	if (!c->dir[PIDS] && !c->dir[MEMORY] && !c->dir[CPU])
 		add_version2(c, TOP "/unified", limits);
@@ -217,16 +274,17 @@ struct cgroup *cgroup_new(uint64_t processes, uint64_t memory, bool cpu)
 			add_version1(c, (enum controller)i, limits[i]);
 		any = any || c->dir[i];
 	}
-	if (!any)
+	if (any)
+		start_remover(c);
+	else
 		g_clear_pointer(&c, cgroup_free);
 	return c;
 }
 
 /* After the last look. */
-static void leave(struct cgroup *c, enum controller which)
+static void drop(struct cgroup *c, enum controller which)
 {
-	for (int i = 0; i < WAIT_STEPS && rmdir(c->dir[which]) < 0 && errno == EBUSY; i++)
-		g_usleep(WAIT_STEP_US);
+	leave(c->dir[which], WAIT_STEPS);
 	g_clear_pointer(&c->dir[which], g_free);
 }
 
@@ -237,7 +295,7 @@ bool cgroup_add(struct cgroup *c, pid_t pid)
 
 	for (int i = 0; i < CONTROLLERS; i++) {
 		if (c->dir[i] && !put(c->dir[i], "cgroup.procs", text))
-			leave(c, (enum controller)i);
+			drop(c, (enum controller)i);
 		any = any || c->dir[i];
 	}
 	return any;
@@ -275,6 +333,7 @@ void cgroup_free(struct cgroup *c)
 		return;
 	for (int i = 0; i < CONTROLLERS; i++)
 		if (c->dir[i])
-			leave(c, (enum controller)i);
+			drop(c, (enum controller)i);
+	end_remover(c);
 	g_free(c);
 }

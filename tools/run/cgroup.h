@@ -8,7 +8,8 @@
  * are needed (delegated by systemd or a container's runtime; root's own). Where that gives no controller, the hierarchies of version 1. What
  * neither has, the caller keeps by other means. CPU time is counted in every group of version 2.
  *
- * The group goes when the run ends; that of a killed one is empty, and is removed by the next run.
+ * The group goes when the run ends. For a run that is killed a process of its own waits, and removes the group; should that be killed as well,
+ * the next run does it.
  */
 
 #include <glib.h>

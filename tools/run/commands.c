@@ -187,6 +187,17 @@ static void exec_clear(struct exec *e)
 	g_clear_pointer(&e->environment, g_ptr_array_unref);
 }
 
+/* Of execveat(2): @path may be relative to a descriptor, or empty, which means the descriptor itself. Takes @path. */
+static char *from_descriptor(pid_t tid, int fd, char *path)
+{
+	g_autofree char *given = path;
+	g_autofree char *base = !path || *path == '/' || fd == AT_FDCWD ? NULL : process_descriptor(tid, fd);
+
+	if (!base)
+		return g_steal_pointer(&given);
+	return *path ? g_build_filename(base, path, NULL) : g_steal_pointer(&base);
+}
+
 /* execve(path, argv, env), execveat(dir, path, argv, env, flags) */
 static void exec_read(const struct listener_call *call, struct exec *ret)
 {
@@ -197,6 +208,8 @@ static void exec_read(const struct listener_call *call, struct exec *ret)
 	process_identify(tid, &ret->who);
 	ret->cwd = process_cwd(tid);
 	ret->path = process_string(tid, args[0], PATH_MAX);
+	if (call->request.data.nr == SYS_execveat)
+		ret->path = from_descriptor(tid, (int)call->request.data.args[0], ret->path);
 	ret->argv = process_strings(tid, args[1], '\0', COMMANDS_TEXT_MAX, &ret->argv_cut);
 	ret->environment = process_strings(tid, args[2], '=', COMMANDS_TEXT_MAX, &ret->environment_cut);
 }

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "tools/exit.h"
@@ -29,6 +30,7 @@
 
 #define TICK_MS 20
 #define TICK_HURRY_MS 2
+#define OPEN_LOOKS 10
 #define PATIENCE_MS 5000 /* between SIGTERM and SIGKILL */
 #define STATUS_SIZE 512
 #define RESOLVER "/etc/resolv.conf"
@@ -56,9 +58,11 @@ struct run {
 	struct cgroup *cgroup;	  /* NULL = none could be made */
 	bool counted;		  /* the kernel refuses processes above the limit */
 	bool warned;
+	unsigned looks;	  /* at the memory */
 	int reason;	  /* the enum limit that ended it; -1 */
 	GError *failure;  /* why the program was not started after all */
 	pid_t foreground; /* the terminal's process group before; -1 = no terminal of ours */
+	struct termios modes; /* and its modes */
 };
 
 static int64_t now_ms(void)
@@ -293,6 +297,14 @@ static bool check_cgroup(struct run *r)
 	return all && !limit[LIMIT_PROCESSES];
 }
 
+/* Looking at each open file takes longer than the rest, so it is done at each tenth look. */
+static bool may_exceed_memory(struct run *r, const struct usage *u)
+{
+	uint64_t limit = r->confined->limits.value[LIMIT_MEMORY];
+
+	return u->memory > limit || (r->looks++ % OPEN_LOOKS == 0 && usage_open_memory(r->first) > limit);
+}
+
 static void check_usage(struct run *r)
 {
 	const uint64_t *limit = r->confined->limits.value;
@@ -304,8 +316,8 @@ static void check_usage(struct run *r)
 	check_processes(r, &u);
 	if (limit[LIMIT_CPU] && u.cpu_ms > limit[LIMIT_CPU])
 		end_for(r, LIMIT_CPU);
-	if (limit[LIMIT_MEMORY] && !cgroup_has_memory(r->cgroup) && u.memory > limit[LIMIT_MEMORY] &&
-	    usage_shared_memory(r->first) > limit[LIMIT_MEMORY])
+	if (limit[LIMIT_MEMORY] && !cgroup_has_memory(r->cgroup) && may_exceed_memory(r, &u) &&
+	    usage_exact_memory(r->first) > limit[LIMIT_MEMORY])
 		end_for(r, LIMIT_MEMORY);
 }
 
@@ -428,7 +440,7 @@ static void take_signals(struct run *r)
 		sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, &r->old_mask);
 	r->signals = signalfd(-1, &set, SFD_CLOEXEC);
-	r->foreground = isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1;
+	r->foreground = tcgetattr(STDIN_FILENO, &r->modes) == 0 ? tcgetpgrp(STDIN_FILENO) : -1;
 	for (unsigned i = 0; i < G_N_ELEMENTS(left_alone); i++) {
 		const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
@@ -436,7 +448,7 @@ static void take_signals(struct run *r)
 	}
 }
 
-/* A program that was killed leaves the terminal to a process group that is no more. */
+/* A program that was killed leaves the terminal to a process group that is no more, and without echo and line ends if it was an editor. */
 static void take_terminal_back(const struct run *r)
 {
 	sigset_t set, old;
@@ -446,7 +458,7 @@ static void take_terminal_back(const struct run *r)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	if (tcsetpgrp(STDIN_FILENO, r->foreground) < 0)
+	if (tcsetpgrp(STDIN_FILENO, r->foreground) < 0 || tcsetattr(STDIN_FILENO, TCSANOW, &r->modes) < 0)
 		g_debug("the terminal is gone");
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
@@ -458,6 +470,13 @@ static void give_signals_back(struct run *r)
 		sigaction(left_alone[i], &r->old[i], NULL);
 	close(r->signals);
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+}
+
+/* By the system without memory, say. The program had been started, and ended with it. */
+static int ended_from_outside(const struct run *r)
+{
+	output_note("bwrap was ended by signal %d, and everything in the run with it", WTERMSIG(r->wait_status));
+	return 128 + WTERMSIG(r->wait_status);
 }
 
 static bool finish(const struct run *r, int *ret_status, GError **error)
@@ -474,6 +493,8 @@ static bool finish(const struct run *r, int *ret_status, GError **error)
 		*ret_status = code;
 	else if (r->kill_at)
 		*ret_status = CONFINED_KILLED;
+	else if (r->first && WIFSIGNALED(r->wait_status))
+		*ret_status = ended_from_outside(r);
 	else
 		return platform_explain(r->first, error);
 	return true;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fs/control.h"
+#include "snapshot/audit.h"
 #include "tools/attach.h"
 #include "tools/command.h"
 #include "tools/exit.h"
@@ -23,7 +24,10 @@ struct cycle {
 	char *snapshot;
 	int64_t epoch;
 	int64_t started; /* us */
+	int64_t since;	 /* ns, wall clock */
+	int64_t recorded; /* in the audit before; the last of it may have come later */
 	uint64_t changes;
+	uint64_t refused;
 };
 
 static const char *const names[] = {
@@ -118,11 +122,24 @@ static bool record_start(const struct cycle *c, struct attached *a, char *const 
 	return ok;
 }
 
+/* So that counting what comes after it does not read a year of records. 0 = from the first one on. */
+static int64_t last_record(const struct attached *a)
+{
+	g_autoptr(audit_t) audit = NULL;
+	struct audit_checkpoint point = { 0 };
+
+	if (audit_open(a->sandbox->dir, false, &audit) < 0 || audit_checkpoint(audit, &point) < 0)
+		return 0;
+	return point.last;
+}
+
 struct cycle *cycle_begin(struct attached *a, char *const *command, GError **error)
 {
 	struct cycle *c = g_new0(struct cycle, 1);
 
 	c->sandbox = g_strdup(a->sandbox->name);
+	c->since = g_get_real_time() * 1000;
+	c->recorded = last_record(a);
 	if (!make_snapshot(c, a, error) || !record_start(c, a, command, error)) {
 		cycle_free(c);
 		return NULL;
@@ -150,6 +167,26 @@ static bool count_changes(struct cycle *c, struct attached *a, GError **error)
 	return true;
 }
 
+static bool count_refused(const struct audit_record *r, const uint8_t *hash, void *user)
+{
+	struct cycle *c = user;
+
+	(void)hash;
+	c->refused += r->kind == AUDIT_DENIAL;
+	return true;
+}
+
+static bool count_denials(struct cycle *c, const struct attached *a)
+{
+	const struct audit_filter filter = { .after = c->recorded, .since = c->since, .denied = true };
+	g_autoptr(audit_t) audit = NULL;
+	int r = audit_open(a->sandbox->dir, false, &audit);
+
+	if (r < 0 && r != -ENOENT)
+		return false;
+	return audit_list(audit, a->sandbox->dir, true, &filter, count_refused, c) >= 0;
+}
+
 void cycle_stopped(struct cycle *c, struct attached *a, const char *limit)
 {
 	g_autofree char *detail = g_strdup_printf("%s: the limit %s was reached", c->snapshot, limit);
@@ -163,7 +200,7 @@ void cycle_summarise(struct cycle *c, struct attached *a, int status)
 {
 	double seconds = (double)(g_get_monotonic_time() - c->started) / G_USEC_PER_SEC;
 	g_autoptr(GError) failure = NULL;
-	g_autofree char *show = NULL;
+	g_autofree char *show = NULL, *refused = NULL;
 	g_autofree char *end = g_strdup_printf("%s: exit %d after %.1f s", c->snapshot, status, seconds);
 
 	if (!record(a, "run-end", end, &failure))
@@ -175,7 +212,11 @@ void cycle_summarise(struct cycle *c, struct attached *a, int status)
 	}
 	if (c->changes)
 		show = g_strdup_printf(" (sbxfs diff %s --from %s)", c->sandbox, c->snapshot);
-	output_note("%s, changed paths: %" PRIu64 "%s", end, c->changes, show ? show : "");
+	if (!count_denials(c, a))
+		refused = g_strdup("; what rules refused could not be counted");
+	else if (c->refused)
+		refused = g_strdup_printf(", refused by rules: %" PRIu64 " (sbxfs log %s --denied)", c->refused, c->sandbox);
+	output_note("%s, changed paths: %" PRIu64 "%s%s", end, c->changes, show ? show : "", refused ? refused : "");
 }
 
 /* Afterwards */

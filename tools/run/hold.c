@@ -17,17 +17,18 @@
 
 #define STEP_US (20 * 1000)
 #define WAIT_VIEW_STEPS 250 /* 5 s: for a view whose mounting was interrupted */
-#define OFFSET_MASK INT64_C(0x3fffffffffffffff)
+#define OFFSET_MASK INT64_C(0x3ffffffffffffffe) /* two bytes each */
 
 struct hold {
 	char *name;
 	int lock;
-	off_t offset;
+	off_t offset; /* of the byte held by all runs; the next one is for the one that mounts */
 	pid_t keeper; /* 0 = none */
+	bool mounted; /* the view is ours */
 	int tell;     /* to the keeper; -1 */
 };
 
-/* A byte of its own in the file for each name; two names that share one only wait for each other. */
+/* Bytes of its own in the file for each name; two names that share one only wait for each other. */
 static off_t offset_of(const char *name)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
@@ -37,14 +38,19 @@ static off_t offset_of(const char *name)
 	return (off_t)(hash & OFFSET_MASK);
 }
 
-static bool lock_byte(const struct hold *h, short type, bool wait)
+static bool lock_at(const struct hold *h, off_t offset, short type, bool wait)
 {
-	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = h->offset, .l_len = 1 };
+	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
 
 	while (fcntl(h->lock, wait ? F_SETLKW : F_SETLK, &l) < 0)
 		if (errno != EINTR)
 			return false;
 	return true;
+}
+
+static bool lock_byte(const struct hold *h, short type, bool wait)
+{
+	return lock_at(h, h->offset, type, wait);
 }
 
 static void clear(struct hold *h)
@@ -74,6 +80,19 @@ struct hold *hold_new(const char *name, GError **error)
 	tool_error_errno(error, -errno, path, "%s", path);
 	clear(h);
 	return NULL;
+}
+
+bool hold_begin_view(const struct hold *h, GError **error)
+{
+	if (lock_at(h, h->offset + 1, F_WRLCK, true))
+		return true;
+	tool_error_errno(error, -errno, h->name, "run.lock");
+	return false;
+}
+
+void hold_end_view(const struct hold *h)
+{
+	lock_at(h, h->offset + 1, F_UNLCK, false);
 }
 
 static bool take_down(const char *name, GError **error)
@@ -151,6 +170,7 @@ bool hold_start_keeper(struct hold *h, GError **error)
 
 void hold_mounted(struct hold *h)
 {
+	h->mounted = true;
 	if (h->tell >= 0 && write(h->tell, "m", 1) < 0)
 		g_debug("the keeper is gone");
 }
@@ -161,9 +181,9 @@ bool hold_free(struct hold *h, GError **error)
 
 	if (!h)
 		return true;
-	/* Alone: everybody who comes now waits until the view is gone. */
-	if (h->keeper && lock_byte(h, F_WRLCK, false)) {
-		ok = take_down(h->name, error);
+	/* Alone: everybody who comes now waits until the view is gone. One that we could not mount is not ours, if it is there after all. */
+	if (h->keeper && (!h->mounted || lock_byte(h, F_WRLCK, false))) {
+		ok = !h->mounted || take_down(h->name, error);
 		if (ok) {
 			kill(h->keeper, SIGKILL);
 			waitpid(h->keeper, NULL, 0);

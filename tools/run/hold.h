@@ -11,7 +11,8 @@
  *
  * The locks are fcntl(2) record locks in RUNTIME/run.lock, one byte for each sandbox: those belong to a process and
  * are not inherited, so the serving process and the confined program do not hold them. The price: no other file
- * descriptor of that file may be closed in this process.
+ * descriptor of that file may be closed in this process. One more byte lets only one run at a time look whether there is a view and
+ * mount it.
  */
 
 #include <glib.h>
@@ -21,6 +22,9 @@ struct hold;
 
 /* hold_new() - of the sandbox @name; waits while a keeper is unmounting it. */
 struct hold *hold_new(const char *name, GError **error);
+/* hold_begin_view() - waits while another run looks for the view or mounts it; hold_end_view() lets the next one look. */
+bool hold_begin_view(const struct hold *h, GError **error);
+void hold_end_view(const struct hold *h);
 /*
  * hold_start_keeper() - before the mount, in a process without other threads. hold_mounted() - after it: until then a
  * keeper does not know whether there will be a view.

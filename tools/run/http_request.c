@@ -161,12 +161,16 @@ static const char *read_absolute(struct parser *p)
 	size_t len = strcspn(host, "/?#");
 	g_autofree char *authority = g_strndup(host, len);
 
-	if (memchr(host, '@', len))
+	if (memchr(host, '@', len)) {
+		net_target_note(&p->request->target, host, len);
 		return "the URL has a user in front of its host; nothing may stand there";
+	}
 	if (strchr(host, '#'))
 		return "the URL has a fragment";
-	if (!net_target_parse(&p->request->target, authority, WEB_PORT))
+	if (!net_target_parse(&p->request->target, authority, WEB_PORT)) {
+		net_target_note(&p->request->target, host, len);
 		return "the URL has no host that could be decided on (addresses are written in full: 192.0.2.7)";
+	}
 	p->built_path = host[len] == '/' ? g_strdup(host + len) : g_strconcat("/", host + len, NULL);
 	p->path = p->built_path;
 	return NULL;
@@ -178,9 +182,10 @@ static const char *read_target(struct parser *p)
 		return *p->path == '/' || g_str_equal(p->path, "*") ? NULL : "a request in a tunnel begins with its path";
 	if (g_str_equal(p->method, "CONNECT")) {
 		p->request->connect = true;
-		return net_target_parse(&p->request->target, p->path, 0)
-			       ? NULL
-			       : "CONNECT needs host:port (addresses are written in full: 192.0.2.7:443)";
+		if (net_target_parse(&p->request->target, p->path, 0))
+			return NULL;
+		net_target_note(&p->request->target, p->path, strlen(p->path));
+		return "CONNECT needs host:port (addresses are written in full: 192.0.2.7:443)";
 	}
 	if (g_ascii_strncasecmp(p->path, "http://", strlen("http://")) == 0)
 		return read_absolute(p);

@@ -31,6 +31,24 @@ static int find_kind(const char *name)
 	return -1;
 }
 
+/* bwrap makes the run under the limit of files, too. */
+#define FILES_LEAST 16
+
+static bool parse(int which, const char *text, uint64_t *ret)
+{
+	uint64_t value;
+
+	if (!quantity_parse(kinds[which].kind, text, &value) || (which == LIMIT_FILES && value < FILES_LEAST))
+		return false;
+	*ret = value;
+	return true;
+}
+
+static const char *least_text(int which)
+{
+	return which == LIMIT_FILES ? ", and at least " G_STRINGIFY(FILES_LEAST) : "";
+}
+
 static void tighten(uint64_t *limit, uint64_t value)
 {
 	if (value && (!*limit || value < *limit))
@@ -49,10 +67,10 @@ static bool read_layer(const struct policy *policy, enum policy_layer layer, str
 
 		if (s->layer != layer || !g_str_equal(s->section, "limits") || which < 0)
 			continue;
-		if (!quantity_parse(kinds[which].kind, s->value, &ret->value[which])) {
+		if (!parse(which, s->value, &ret->value[which])) {
 			tool_error(error, EXIT_POLICY, s->file,
-				   "%s:%u: %s = \"%s\" is no such limit; it looks like %s", s->file, s->line, s->key,
-				   s->value, kinds[which].example);
+				   "%s:%u: %s = \"%s\" is no such limit; it looks like %s%s", s->file, s->line, s->key,
+				   s->value, kinds[which].example, least_text(which));
 			return false;
 		}
 	}
@@ -74,9 +92,9 @@ static bool read_given(const char *list, struct limits *ret, GError **error)
 				   *item);
 			return false;
 		}
-		if (!pair[1] || !quantity_parse(kinds[which].kind, pair[1], &ret->value[which])) {
-			tool_error(error, EXIT_USAGE, NULL, "--limit %s: write it like %s=%s", *item,
-				   kinds[which].name, kinds[which].example);
+		if (!pair[1] || !parse(which, pair[1], &ret->value[which])) {
+			tool_error(error, EXIT_USAGE, NULL, "--limit %s: write it like %s=%s%s", *item, kinds[which].name,
+				   kinds[which].example, least_text(which));
 			return false;
 		}
 	}

@@ -5,6 +5,8 @@
 
 #include "rules/host_name.h"
 
+#define NOTE_MAX 300
+
 bool net_target_init(struct net_target *t, const char *host, unsigned port)
 {
 	char text[ADDRESS_TEXT_SIZE];
@@ -57,6 +59,20 @@ bool net_target_parse(struct net_target *t, const char *authority, unsigned defa
 		return false;
 	}
 	return port && net_target_init(t, host, port);
+}
+
+void net_target_note(struct net_target *t, const char *text, size_t size)
+{
+	const char *at = memrchr(text, '@', size);
+	const char *host = at ? at + 1 : text;
+	size_t left = MIN(size - (size_t)(host - text), NOTE_MAX);
+
+	*t = (struct net_target){ 0 };
+	if (left == 0)
+		return;
+	t->text = g_malloc0(left + 1);
+	for (size_t i = 0; i < left; i++)
+		t->text[i] = host[i] <= ' ' || host[i] > '~' ? '?' : host[i];
 }
 
 void net_target_clear(struct net_target *t)

@@ -24,6 +24,11 @@ bool net_target_init(struct net_target *t, const char *host, unsigned port);
  * Nothing may stand before the host: "user@host" is refused.
  */
 bool net_target_parse(struct net_target *t, const char *authority, unsigned default_port);
+/*
+ * net_target_note() - @text is none: only ->text is set (NULL for nothing), to what can be shown of its first @size bytes, for the audit tells what was tried. A user and
+ * a password in front of a host are left out. To be cleared, too.
+ */
+void net_target_note(struct net_target *t, const char *text, size_t size);
 void net_target_clear(struct net_target *t);
 typedef struct net_target net_target_t; /* for g_auto() only */
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(net_target_t, net_target_clear)

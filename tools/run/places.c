@@ -249,7 +249,40 @@ static bool is_plain_relative(const char *path)
 	return *path;
 }
 
+/* Only the user's own profile opens something: a workspace may not ask for the home of whoever works in it. */
+static bool is_home_setting(const struct policy_setting *s)
+{
+	return s->layer == POLICY_USER && g_str_equal(s->section, "run") && g_str_has_prefix(s->key, "home.");
+}
+
 /* @entry is cut: blanks around it and a slash at its end. */
+static bool check_home_entry(const struct policy_setting *s, char *entry, GError **error)
+{
+	g_strstrip(entry);
+	if (g_str_has_suffix(entry, "/"))
+		entry[strlen(entry) - 1] = '\0';
+	if (is_plain_relative(entry))
+		return true;
+	tool_error(error, EXIT_POLICY, entry, "%s:%u: %s = \"%s\" must be a path below the home directory, like .cargo/bin",
+		   s->file, s->line, s->key, entry);
+	return false;
+}
+
+bool places_check_home(const struct policy *policy, GError **error)
+{
+	unsigned count;
+	const struct policy_setting *all = policy_settings(policy, &count);
+
+	for (unsigned i = 0; i < count; i++) {
+		g_auto(GStrv) entries = is_home_setting(&all[i]) ? g_strsplit(all[i].value, ",", -1) : NULL;
+
+		for (char **entry = entries; entry && *entry; entry++)
+			if (!check_home_entry(&all[i], *entry, error))
+				return false;
+	}
+	return true;
+}
+
 static bool add_home_entry(GPtrArray *argv, const struct places *p, const struct policy_setting *s, char *entry,
 			   GError **error)
 {
@@ -257,15 +290,8 @@ static bool add_home_entry(GPtrArray *argv, const struct places *p, const struct
 	g_autofree char *target = NULL;
 	g_autofree char *source = NULL;
 
-	g_strstrip(entry);
-	if (g_str_has_suffix(entry, "/"))
-		entry[strlen(entry) - 1] = '\0';
-	if (!is_plain_relative(entry)) {
-		tool_error(error, EXIT_POLICY, entry,
-			   "%s:%u: %s = \"%s\" must be a path below the home directory, like .cargo/bin", s->file,
-			   s->line, s->key, entry);
+	if (!check_home_entry(s, entry, error))
 		return false;
-	}
 	source = g_build_filename(g_get_home_dir(), entry, NULL);
 	target = paths_resolve(source);
 	if (!target)
@@ -286,7 +312,6 @@ static bool add_home_entry(GPtrArray *argv, const struct places *p, const struct
 	return true;
 }
 
-/* Only the user's own profile opens something: a workspace may not ask for the home of whoever works in it. */
 static bool add_home(GPtrArray *argv, const struct places *p, GError **error)
 {
 	unsigned count;
@@ -296,8 +321,7 @@ static bool add_home(GPtrArray *argv, const struct places *p, GError **error)
 	for (unsigned i = 0; i < count; i++) {
 		g_auto(GStrv) entries = NULL;
 
-		if (all[i].layer != POLICY_USER || !g_str_equal(all[i].section, "run") ||
-		    !g_str_has_prefix(all[i].key, "home."))
+		if (!is_home_setting(&all[i]))
 			continue;
 		entries = g_strsplit(all[i].value, ",", -1);
 		for (char **entry = entries; *entry; entry++)

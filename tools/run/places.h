@@ -35,6 +35,9 @@ struct places {
 /* places_home() - the home directory as a confined program sees it. Caller frees. */
 char *places_home(void);
 
+/* places_check_home() - are the entries of home.read and home.write such paths, whether anything is there or not? */
+bool places_check_home(const struct policy *policy, GError **error);
+
 /*
  * places_add() - appends to @argv (its strings are freed by it). An error for a workspace that cannot be shown, and
  * for places that would bring the store, the control socket or the workspace itself into sight.

@@ -51,14 +51,28 @@ bool process_identify(pid_t tid, struct process_identity *ret)
 	return sscanf(text, "Name:\t%15[^\n]", ret->name) == 1 || !ret->name[0];
 }
 
+static char *read_link(const char *path)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof(target));
+
+	return n > 0 ? g_strndup(target, (gsize)n) : NULL;
+}
+
 char *process_cwd(pid_t pid)
 {
-	char path[64], target[PATH_MAX];
-	ssize_t n;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/cwd", (int)pid);
-	n = readlink(path, target, sizeof(target));
-	return n > 0 ? g_strndup(target, (gsize)n) : NULL;
+	return read_link(path);
+}
+
+char *process_descriptor(pid_t pid, int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	return read_link(path);
 }
 
 int process_root(pid_t pid)

@@ -32,6 +32,9 @@ bool process_identify(pid_t tid, struct process_identity *ret);
 /* process_cwd() - its directory as it sees it; NULL when that cannot be read. Caller frees. */
 char *process_cwd(pid_t pid);
 
+/* process_descriptor() - what its descriptor @fd leads to, as /proc names it; NULL when that cannot be read. Caller frees. */
+char *process_descriptor(pid_t pid, int fd);
+
 /* process_root() - a descriptor of its root directory; -errno. */
 int process_root(pid_t pid);
 

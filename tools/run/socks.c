@@ -25,7 +25,10 @@ static bool read_host(const uint8_t *at, unsigned type, size_t length, struct ne
 
 	if (type == ADDRESS_NAME) {
 		host = memchr(at, '\0', length) ? NULL : g_strndup((const char *)at, length);
-		return host && port && net_target_init(ret, host, port);
+		if (host && port && net_target_init(ret, host, port))
+			return true;
+		net_target_note(ret, (const char *)at, length);
+		return false;
 	}
 	memcpy(a.bytes + sizeof(a.bytes) - length, at, length);
 	return port && net_target_init(ret, address_text(&a, text), port);

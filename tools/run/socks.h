@@ -30,7 +30,7 @@ enum socks_state { SOCKS_MORE, SOCKS_READY, SOCKS_BAD };
 
 /* socks_greeting() - @ret_used: its bytes. SOCKS_BAD also when the client insists on authentication. */
 enum socks_state socks_greeting(const uint8_t *data, size_t size, size_t *ret_used);
-/* socks_request() - SOCKS_BAD with @ret_reply: what to answer. SOCKS_READY: @ret is to be cleared. */
+/* socks_request() - SOCKS_BAD with @ret_reply: what to answer; @ret may have a text then. It is to be cleared but after SOCKS_MORE. */
 enum socks_state socks_request(const uint8_t *data, size_t size, size_t *ret_used, struct net_target *ret,
 			       enum socks_reply *ret_reply);
 void socks_reply(enum socks_reply code, uint8_t reply[static SOCKS_REPLY_SIZE]);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/run/process.h"
@@ -55,14 +56,20 @@ static GArray *descendants(pid_t first, uint64_t enough)
 	return all;
 }
 
-static uint64_t private_memory(pid_t pid)
+/* The number of kB behind @key, a line's beginning, in bytes; 0 when it is not there. */
+static uint64_t kilobytes(const char *text, const char *key)
+{
+	const char *line = strstr(text, key);
+
+	return line ? g_ascii_strtoull(line + strlen(key), NULL, 10) * 1024 : 0;
+}
+
+/* Not what it maps of files: that can be read again. */
+static uint64_t resident_memory(pid_t pid)
 {
 	char text[PROCESS_TEXT_SIZE];
-	uint64_t resident, shared;
 
-	if (!process_read_text(pid, "statm", text) || sscanf(text, "%*s %" SCNu64 " %" SCNu64, &resident, &shared) != 2)
-		return 0;
-	return (resident - MIN(shared, resident)) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return process_read_text(pid, "status", text) ? kilobytes(text, "\nRssAnon:") + kilobytes(text, "\nRssShmem:") : 0;
 }
 
 /* Fields 14 to 17 of proc_pid_stat(5); the name before them may hold anything. */
@@ -89,28 +96,69 @@ void usage_read(pid_t first, uint64_t enough, struct usage *ret)
 
 	*ret = (struct usage){ .processes = all->len - 1 };
 	for (unsigned i = 0; i < all->len; i++) {
-		ret->memory += private_memory(g_array_index(all, pid_t, i));
+		ret->memory += resident_memory(g_array_index(all, pid_t, i));
 		ret->cpu_ms += cpu_time(g_array_index(all, pid_t, i));
 	}
 }
 
-uint64_t usage_shared_memory(pid_t first)
+/* Each memfd that is open once, by its device and number. */
+static void add_memfds(GHashTable *sizes, pid_t pid)
+{
+	g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)pid);
+	GDir *dir = g_dir_open(path, 0, NULL);
+	const char *number;
+
+	while (dir && (number = g_dir_read_name(dir))) {
+		g_autofree char *fd = g_build_filename(path, number, NULL);
+		char target[sizeof("/memfd:")] = "";
+		struct stat st;
+
+		if (readlink(fd, target, sizeof(target) - 1) < 0 || !g_str_equal(target, "/memfd:") || stat(fd, &st) < 0)
+			continue;
+		g_hash_table_insert(sizes, g_strdup_printf("%" PRIu64 ":%" PRIu64, (uint64_t)st.st_dev, (uint64_t)st.st_ino),
+				    GSIZE_TO_POINTER((gsize)st.st_blocks));
+	}
+	if (dir)
+		g_dir_close(dir);
+}
+
+static uint64_t open_memory(const GArray *all)
+{
+	g_autoptr(GHashTable) sizes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	GHashTableIter i;
+	uint64_t blocks = 0;
+	void *value;
+
+	for (unsigned k = 0; k < all->len; k++)
+		add_memfds(sizes, g_array_index(all, pid_t, k));
+	g_hash_table_iter_init(&i, sizes);
+	while (g_hash_table_iter_next(&i, NULL, &value))
+		blocks += GPOINTER_TO_SIZE(value);
+	return blocks * 512;
+}
+
+uint64_t usage_open_memory(pid_t first)
 {
 	g_autoptr(GArray) all = descendants(first, UINT64_MAX);
-	uint64_t sum = 0;
+
+	return open_memory(all);
+}
+
+/* What of the memfds is mapped is in Pss_Shmem as well; how much, nobody tells. So the larger of the two counts, never both. */
+uint64_t usage_exact_memory(pid_t first)
+{
+	g_autoptr(GArray) all = descendants(first, UINT64_MAX);
+	uint64_t own = 0, shared = 0;
 
 	for (unsigned i = 0; i < all->len; i++) {
 		char text[PROCESS_TEXT_SIZE];
-		const char *line;
-		uint64_t kilobytes;
 
 		if (!process_read_text(g_array_index(all, pid_t, i), "smaps_rollup", text))
 			continue;
-		line = strstr(text, "\nPss:");
-		if (line && sscanf(line, " Pss: %" SCNu64, &kilobytes) == 1)
-			sum += kilobytes * 1024;
+		own += kilobytes(text, "\nPss_Anon:");
+		shared += kilobytes(text, "\nPss_Shmem:");
 	}
-	return sum;
+	return own + MAX(shared, open_memory(all));
 }
 
 void usage_signal_children(pid_t first, int number)

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test-settle - what the view is after a commit of all or some of its changes, and after the undo: what it was before
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "view_checks.h"
+
+static void test_settle(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *view = NULL, *disk = NULL;
+	uint64_t ino;
+
+	(void)state;
+	host_text(v, "a", "A");
+	host_text(v, "gone", "x");
+	host_text(v, "d/f", "f");
+	host_text(v, "d/sub/g", "g");
+	assert_int_equal(view_text(v, "a", "changed"), 0);
+	assert_int_equal(view_text(v, "new", "new"), 0);
+	assert_int_equal(view_unlink(v, "gone"), 0);
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	assert_int_equal(view_link(v, "new", "e/linked"), 0);
+	ino = view_ino(v, "a");
+	assert_true(view_commit(v, NULL));
+	assert_int_equal(view_ino(v, "a"), ino);
+	view = view_describe(v, DESCRIBE_LINKS);
+	disk = disk_describe(v->workspace, DESCRIBE_LINKS);
+	assert_true(describe_same(disk, view));
+	check_changes(v, "");
+	view_check(v);
+	/* From now on they follow the workspace. */
+	host_text(v, "new", "by the owner");
+	check_text(v, "new", "by the owner");
+}
+
+static void test_settle_of_a_file_with_two_names(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *one = host_path(v, "h1"), *other = host_path(v, "h2"), *view = NULL, *disk = NULL;
+	struct stat a, b;
+	bool xattrs;
+
+	(void)state;
+	host_run(v, "echo h >h1; ln h1 h2");
+	/* tmpfs has user xattrs only since Linux 6.6. */
+	xattrs = setxattr(one, "user.probe", "", 0, 0) == 0 && removexattr(one, "user.probe") == 0;
+	view_ino(v, "h2");
+	assert_int_equal(view_chmod(v, "h1", 0600), 0);
+	if (xattrs)
+		assert_int_equal(view_setxattr(v, "h1", "user.own", "1"), 0);
+	/* The second commit meets change times that the first one and its undo left at both names. */
+	for (int i = 0; i < 2; i++) {
+		assert_true(view_commit(v, NULL));
+		assert_int_equal(stat(one, &a) + stat(other, &b), 0);
+		assert_int_equal(a.st_ino, b.st_ino);
+		assert_int_equal(a.st_mode & 07777, 0600);
+		if (i == 0)
+			view_undo(v);
+	}
+	check_changes(v, "");
+}
+
+/* The only name that was looked up is gone, and what it followed with it: another one is followed, after a rollback too. */
+static void test_settle_of_a_name_that_was_followed(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t epoch;
+
+	(void)state;
+	host_run(v, "echo h >h1; ln h1 h2; ln h1 h3");
+	assert_int_equal(view_unlink(v, "h1"), 0);
+	assert_true(view_commit(v, NULL));
+	epoch = view_snapshot(v, "s");
+	check_text(v, "h2", "h\n");
+	check_text(v, "h3", "h\n");
+	view_rollback(v, epoch, NULL);
+	check_text(v, "h2", "h\n");
+	check_text(v, "h3", "h\n");
+	view_check(v);
+}
+
+/* What lies at the old place of either is what the commit put there. */
+static void test_settle_of_exchanged_directories(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *before = NULL, *after = NULL;
+
+	(void)state;
+	host_text(v, "a/1", "1");
+	host_text(v, "a/2", "2");
+	host_text(v, "b/3", "3");
+	host_run(v, "chmod 700 b");
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	assert_int_equal(view_text(v, "a/new", "new"), 0);
+	before = view_describe(v, 0);
+	assert_true(view_commit(v, NULL));
+	after = view_describe(v, 0);
+	assert_true(describe_same(before, after));
+	check_changes(v, "");
+}
+
+static void test_settle_keeps_later_changes(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct committing *c;
+
+	(void)state;
+	host_text(v, "a", "A");
+	host_text(v, "b", "B");
+	host_text(v, "c", "C");
+	assert_int_equal(view_text(v, "a", "1"), 0);
+	assert_int_equal(view_text(v, "b", "1"), 0);
+	assert_int_equal(view_unlink(v, "c"), 0);
+	assert_int_equal(view_text(v, "n", "1"), 0);
+	c = view_commit_begin(v, NULL);
+	assert_int_equal(view_text(v, "a", "2"), 0);
+	assert_int_equal(view_unlink(v, "b"), 0);
+	assert_int_equal(view_text(v, "c", "2"), 0);
+	assert_int_equal(view_unlink(v, "n"), 0);
+	assert_true(view_commit_end(v, c));
+	check_text(v, "a", "2");
+	check_list(v, "", "a c");
+	check_changes(v, "D b\nD n\nM a\nA c\n");
+	view_check(v);
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+	view_check(v);
+}
+
+static void test_settle_of_a_part_of_a_renamed_directory(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *disk = NULL;
+	struct committing *c;
+
+	(void)state;
+	host_text(v, "d/f", "f");
+	host_text(v, "d/g", "g");
+	host_text(v, "d/h", "h");
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	c = view_commit_begin(v, "e/f e/g");
+	/* Meanwhile one of them is changed, and one goes. */
+	assert_int_equal(view_text(v, "e/f", "later"), 0);
+	assert_int_equal(view_unlink(v, "e/g"), 0);
+	assert_true(view_commit_end(v, c));
+	check_text(v, "e/f", "later");
+	check_list(v, "e", "f h");
+	check_text(v, "e/h", "h");
+	check_list(v, "", "e");
+	view_check(v);
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+	disk = disk_describe(v->workspace, 0);
+	assert_non_null(strstr(disk, "e/h"));
+	assert_null(strstr(disk, "e/g"));
+	view_check(v);
+}
+
+/* A file moved over another brings its own xattrs, not those of the one that was there. */
+static void test_commit_of_a_file_over_another_keeps_xattrs(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *view = NULL, *disk = NULL;
+
+	(void)state;
+	host_text(v, "a", "A");
+	host_text(v, "b", "B");
+	host_text(v, "c", "C");
+	host_text(v, "d", "D");
+	host_run(v, "for f in a b c; do setfattr -n user.t -v $f $f; done");
+	assert_int_equal(view_rename(v, "a", "b", 0), 0);
+	assert_int_equal(view_text(v, "c", "changed"), 0);
+	assert_int_equal(view_rename(v, "c", "d", 0), 0);
+	view = view_describe(v, 0);
+	assert_true(view_commit(v, NULL));
+	disk = disk_describe(v->workspace, 0);
+	assert_true(describe_same(view, disk));
+	view_check(v);
+}
+
+static void test_commit_of_a_directory_over_a_symlink(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_text(v, "d/sub/f", "f");
+	host_run(v, "ln -s d link");
+	assert_int_equal(view_rename(v, "d", "link", RENAME_EXCHANGE), 0);
+	assert_true(view_commit(v, NULL));
+	check_text(v, "link/sub/f", "f");
+	check_changes(v, "");
+	view_check(v);
+}
+
+/*
+ * Directories that are alike
+ *
+ * They are no changes themselves when they change places.
+ */
+
+/* A commit leaves the view as it is and nothing pending, and its undo takes all of it back. */
+static void check_commit_and_undo(struct viewed *v)
+{
+	g_autofree char *start = disk_describe(v->workspace, 0), *view = view_describe(v, 0), *pending = view_changes(v);
+	g_autofree char *committed = NULL, *undone = NULL, *disk = NULL, *back = NULL, *again = NULL;
+
+	assert_true(view_commit(v, NULL));
+	committed = view_describe(v, 0);
+	disk = disk_describe(v->workspace, 0);
+	assert_true(describe_same(view, committed));
+	assert_true(describe_same(view, disk));
+	check_changes(v, "");
+	kernel_forget_all(v);
+	view_check(v);
+	view_undo(v);
+	undone = view_describe(v, 0);
+	back = disk_describe(v->workspace, 0);
+	again = view_changes(v);
+	assert_true(describe_same(view, undone));
+	assert_true(describe_same(start, back));
+	assert_string_equal(again, pending);
+	kernel_forget_all(v);
+	view_check(v);
+}
+
+static void alike(struct viewed *v)
+{
+	host_text(v, "a/1", "1");
+	host_text(v, "a/same", "A");
+	host_text(v, "a/sub/x", "x");
+	host_text(v, "a/sub/same", "same");
+	host_text(v, "b/2", "2");
+	host_text(v, "b/same", "BB");
+	host_text(v, "b/sub/y", "y");
+	host_text(v, "b/sub/same", "same");
+}
+
+static void test_alike_directories_that_are_exchanged(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	alike(v);
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	check_commit_and_undo(v);
+}
+
+static void test_alike_directories_that_are_renamed_in_a_ring(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	alike(v);
+	assert_int_equal(view_rename(v, "a", "c", 0), 0);
+	assert_int_equal(view_rename(v, "b", "a", 0), 0);
+	assert_int_equal(view_rename(v, "c", "b", 0), 0);
+	check_commit_and_undo(v);
+}
+
+static void test_alike_directories_with_rows_in_them(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	alike(v);
+	assert_int_equal(view_unlink(v, "a/1"), 0);
+	assert_int_equal(view_chmod(v, "b/sub/same", 0600), 0);
+	assert_int_equal(view_chmod(v, "b/sub/same", 0644), 0);
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	assert_int_equal(view_text(v, "b/sub/new", "new"), 0);
+	assert_int_equal(view_rename(v, "a/sub", "b/sub", RENAME_EXCHANGE), 0);
+	check_commit_and_undo(v);
+}
+
+/* Equal in all, so their exchange is no change at all; but the one shows what a commit writes at the place of the other. */
+static void test_equal_objects_that_are_exchanged(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_text(v, "a/f", "f");
+	host_text(v, "b/f", "f");
+	host_text(v, "one", "file");
+	host_text(v, "two", "file");
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	assert_int_equal(view_rename(v, "one", "two", RENAME_EXCHANGE), 0);
+	check_changes(v, "");
+	assert_int_equal(view_text(v, "b/f", "changed"), 0);
+	assert_int_equal(view_text(v, "two", "changed"), 0);
+	check_commit_and_undo(v);
+	check_text(v, "a/f", "f");
+	check_text(v, "one", "file");
+	/* They follow the workspace at their own place. */
+	assert_true(view_commit(v, NULL));
+	host_text(v, "a/f", "by the owner");
+	host_text(v, "one", "by the owner");
+	check_text(v, "a/f", "by the owner");
+	check_text(v, "one", "by the owner");
+	check_text(v, "two", "changed");
+}
+
+/* What moves while the commit is under way follows the place that its directory has got. */
+static void test_settle_of_what_leaves_a_moved_directory(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct committing *c;
+
+	(void)state;
+	host_text(v, "d/f", "f");
+	host_text(v, "d/sub/g", "g");
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	c = view_commit_begin(v, NULL);
+	assert_int_equal(view_rename(v, "e/f", "f", 0), 0);
+	assert_int_equal(view_rename(v, "e/sub", "sub", 0), 0);
+	assert_true(view_commit_end(v, c));
+	check_text(v, "f", "f");
+	check_text(v, "sub/g", "g");
+	check_changes(v, "D e/sub\nR e/f -> f\nA sub\nR e/sub/g -> sub/g\n");
+	kernel_forget_all(v);
+	view_check(v);
+	view_undo(v);
+	check_text(v, "f", "f");
+	check_text(v, "sub/g", "g");
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+}
+
+/* The commit makes directories anew; those that somebody stands in keep their number, also in the next mount. */
+static void test_settle_keeps_numbers(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	uint64_t sub, deep, f;
+
+	(void)state;
+	host_text(v, "d/sub/deep/f", "f");
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	sub = view_ino(v, "e/sub");
+	deep = view_ino(v, "e/sub/deep");
+	f = view_ino(v, "e/sub/deep/f");
+	assert_true(view_commit(v, NULL));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(view_ino(v, "e/sub"), sub);
+		assert_int_equal(view_ino(v, "e/sub/deep"), deep);
+		assert_int_equal(view_ino(v, "e/sub/deep/f"), f);
+		view_check(v);
+		viewed_reopen(v);
+	}
+	check_changes(v, "");
+	view_undo(v);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(view_ino(v, "e/sub"), sub);
+		assert_int_equal(view_ino(v, "e/sub/deep"), deep);
+		view_check(v);
+		viewed_reopen(v);
+	}
+	check_text(v, "e/sub/deep/f", "f");
+	check_changes(v, "D d\nD d/sub\nD d/sub/deep\nA e\nA e/sub\nA e/sub/deep\nR d/sub/deep/f -> e/sub/deep/f\n");
+}
+
+/* A name in it covers what was committed, but there is nothing to be covered in a directory that is gone. */
+static void test_settle_of_a_directory_that_was_removed_since(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct committing *c;
+
+	(void)state;
+	host_text(v, "d/f", "f");
+	assert_int_equal(view_mkdir(v, "n"), 0);
+	assert_int_equal(view_text(v, "n/f", "f"), 0);
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	c = view_commit_begin(v, NULL);
+	assert_int_equal(view_unlink(v, "n/f"), 0);
+	assert_int_equal(view_rmdir(v, "n"), 0);
+	assert_int_equal(view_unlink(v, "e/f"), 0);
+	assert_int_equal(view_rmdir(v, "e"), 0);
+	assert_true(view_commit_end(v, c));
+	check_list(v, "", "");
+	view_check(v);
+	check_changes(v, "D e\nD e/f\nD n\nD n/f\n");
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+	view_check(v);
+}
+
+/*
+ * Parts
+ *
+ * What is shown of a place that is written, at a place that is not, stays in the view.
+ */
+
+/* A commit of @paths, after which @pending is left; and back. */
+static void check_part(struct viewed *v, const char *paths, const char *pending)
+{
+	g_autofree char *start = disk_describe(v->workspace, 0), *view = view_describe(v, 0);
+	g_autofree char *committed = NULL, *undone = NULL, *back = NULL;
+
+	assert_true(view_commit(v, paths));
+	committed = view_describe(v, 0);
+	assert_true(describe_same(view, committed));
+	check_changes(v, pending);
+	kernel_forget_all(v);
+	view_check(v);
+	view_undo(v);
+	undone = view_describe(v, 0);
+	back = disk_describe(v->workspace, 0);
+	assert_true(describe_same(view, undone));
+	assert_true(describe_same(start, back));
+	kernel_forget_all(v);
+	view_check(v);
+}
+
+static void test_commit_of_half_an_exchange(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *disk = NULL;
+
+	(void)state;
+	host_text(v, "a", "A");
+	host_text(v, "b", "BB");
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	check_part(v, "a", "M b\n");
+	check_part(v, "b", "M a\n");
+	assert_true(view_commit(v, "a"));
+	assert_true(view_commit(v, "b"));
+	check_changes(v, "");
+	check_text(v, "a", "BB");
+	check_text(v, "b", "A");
+	disk = disk_describe(v->workspace, 0);
+	assert_non_null(strstr(disk, "b 100644 1 "));
+}
+
+static void test_commit_of_half_a_rename(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *a = NULL, *value = NULL;
+	bool xattrs;
+
+	(void)state;
+	host_text(v, "a", "A");
+	a = host_path(v, "a");
+	/* tmpfs has user xattrs only since Linux 6.6. */
+	xattrs = setxattr(a, "user.t", "kept", 4, 0) == 0;
+	host_text(v, "x", "X");
+	host_run(v, "ln -s target l; mkfifo p; head -c 300000 /dev/zero | tr '\\0' z >large");
+	assert_int_equal(view_rename(v, "a", "moved-a", 0), 0);
+	assert_int_equal(view_rename(v, "l", "moved-l", 0), 0);
+	assert_int_equal(view_rename(v, "p", "moved-p", 0), 0);
+	assert_int_equal(view_rename(v, "large", "moved-large", 0), 0);
+	assert_int_equal(view_write(v, "moved-large", "!", 1, 100000), 0);
+	assert_int_equal(view_chmod(v, "moved-p", 0600), 0);
+	check_part(v, "a l p large", "A moved-a\nA moved-l\nA moved-large\nA moved-p\n");
+	assert_true(view_commit(v, "a l p large"));
+	if (xattrs) {
+		assert_int_equal(view_getxattr(v, "moved-a", "user.t", &value), 0);
+		assert_string_equal(value, "kept");
+	}
+	assert_true(view_commit(v, NULL));
+	check_text(v, "moved-a", "A");
+	check_changes(v, "");
+}
+
+/* The place of what moved is taken by something else, and only that is committed. */
+static void test_commit_of_what_took_the_place(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_text(v, "a", "A");
+	host_text(v, "b", "BB");
+	assert_int_equal(view_rename(v, "a", "c", 0), 0);
+	assert_int_equal(view_rename(v, "b", "a", 0), 0);
+	check_part(v, "a", "D b\nA c\n");
+	check_part(v, "b", "M a\nA c\n");
+	check_part(v, "a b", "A c\n");
+}
+
+static void test_commit_of_parts_of_exchanged_directories(void **state)
+{
+	static const char *const parts[] = { "a",     "b",	 "a/1",	    "a/2",     "a/same", "b/same",     "a/sub",
+					     "b/sub", "a/sub/x", "b/sub/x", "a/sub/y", "a b/1",	 "a/sub b/sub" };
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+		g_autoptr(viewed_t) v = viewed_new(NULL);
+		g_autofree char *view = NULL, *now = NULL, *undone = NULL;
+
+		alike(v);
+		assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+		view = view_describe(v, 0);
+		assert_true(view_commit(v, parts[i]));
+		now = view_describe(v, 0);
+		if (!describe_same(view, now))
+			fail_msg("a commit of %s", parts[i]);
+		kernel_forget_all(v);
+		view_check(v);
+		view_undo(v);
+		undone = view_describe(v, 0);
+		if (!describe_same(view, undone))
+			fail_msg("the undo of a commit of %s", parts[i]);
+		assert_true(view_commit(v, parts[i]));
+		assert_true(view_commit(v, NULL));
+		check_changes(v, "");
+		g_free(now);
+		now = view_describe(v, 0);
+		if (!describe_same(view, now))
+			fail_msg("a commit of the rest after %s", parts[i]);
+	}
+}
+
+/* At the place where the one directory would go there is still what the other had, as that was not committed as deleted. */
+static void test_commit_of_a_part_that_leaves_the_place_taken(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_dir(v, "a/sub");
+	host_dir(v, "b");
+	assert_int_equal(view_rename(v, "a", "b", RENAME_EXCHANGE), 0);
+	check_part(v, "b/sub", "D a/sub\n");
+}
+
+/* A file of two names that moved by one of them. */
+static void test_commit_of_a_part_of_hard_links(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_run(v, "echo h >h1; ln h1 h2");
+	view_ino(v, "h2");
+	assert_int_equal(view_rename(v, "h1", "c", 0), 0);
+	check_part(v, "h1", "A c\n");
+	check_part(v, "c", "D h1\n");
+}
+
+/* After an undo, what the commit wrote may be shown elsewhere, too. */
+static void test_undo_after_a_committed_file_moved(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_text(v, "d/f", "f");
+	host_text(v, "g", "g");
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	assert_int_equal(view_text(v, "g", "changed"), 0);
+	assert_true(view_commit(v, NULL));
+	assert_int_equal(view_rename(v, "e/f", "f", 0), 0);
+	assert_int_equal(view_rename(v, "g", "h", 0), 0);
+	view_undo(v);
+	check_text(v, "f", "f");
+	check_text(v, "h", "changed");
+	check_list(v, "", "e f h");
+	check_list(v, "e", "");
+	kernel_forget_all(v);
+	view_check(v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_settle_of_a_file_with_two_names),
+		cmocka_unit_test(test_settle_of_a_name_that_was_followed),
+		cmocka_unit_test(test_settle_of_exchanged_directories),
+		cmocka_unit_test(test_settle_keeps_later_changes),
+		cmocka_unit_test(test_settle_of_a_part_of_a_renamed_directory),
+		cmocka_unit_test(test_commit_of_a_file_over_another_keeps_xattrs),
+		cmocka_unit_test(test_commit_of_a_directory_over_a_symlink),
+		cmocka_unit_test(test_alike_directories_that_are_exchanged),
+		cmocka_unit_test(test_alike_directories_that_are_renamed_in_a_ring),
+		cmocka_unit_test(test_alike_directories_with_rows_in_them),
+		cmocka_unit_test(test_equal_objects_that_are_exchanged),
+		cmocka_unit_test(test_settle_of_what_leaves_a_moved_directory),
+		cmocka_unit_test(test_settle_keeps_numbers),
+		cmocka_unit_test(test_settle_of_a_directory_that_was_removed_since),
+		cmocka_unit_test(test_commit_of_half_an_exchange),
+		cmocka_unit_test(test_commit_of_half_a_rename),
+		cmocka_unit_test(test_commit_of_what_took_the_place),
+		cmocka_unit_test(test_commit_of_parts_of_exchanged_directories),
+		cmocka_unit_test(test_commit_of_a_part_that_leaves_the_place_taken),
+		cmocka_unit_test(test_commit_of_a_part_of_hard_links),
+		cmocka_unit_test(test_undo_after_a_committed_file_moved),
+	};
+
+	umask(022);
+	return cmocka_run_group_tests_name("settle", tests, NULL, NULL);
+}
