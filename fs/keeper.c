@@ -105,9 +105,8 @@ static int attend(struct keeper *k)
 
 	for (;;) {
 		struct pollfd p[] = { { .fd = k->signals, .events = POLLIN }, { .fd = k->link, .events = POLLIN } };
-		pid_t dead;
-
 		int r = poll(p, 2, k->link >= 0 ? -1 : LINGER_MS);
+		pid_t dead;
 
 		if (r < 0 && errno != EINTR)
 			return -1;
@@ -220,9 +219,9 @@ int keeper_run(struct heritage *h, int ready_fd, int (*serve)(struct keeper_held
 			close(ready_fd);
 		ready_fd = -1;
 		status = k.worker < 0 ? -1 : attend(&k);
-		if (status == -1 || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
-			return status ? 1 : 0;
-		if (!is_to_be_replaced(&k, status)) {
+		if (status == 0)
+			return 0;
+		if (status == -1 || !is_to_be_replaced(&k, status)) {
 			wind_up(&k);
 			return 1;
 		}
