@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -249,13 +250,16 @@ static void touch_pages(void *buf, size_t size)
 {
 	static __thread const void *touched;
 	volatile char *p = buf;
+	size_t before = (uintptr_t)buf % PAGE;
 
 	if (touched == buf || !heritage)
+		return;
+	touched = buf;
+	if (madvise((char *)buf - before, size + before, MADV_POPULATE_WRITE) == 0)
 		return;
 	for (size_t at = 0; at < size; at += PAGE)
 		p[at] = 0;
 	p[size - 1] = 0;
-	touched = buf;
 }
 
 static ssize_t device_read(int fd, void *buf, size_t size, void *user)

@@ -40,6 +40,7 @@ struct roster {
 	size_t half;
 	unsigned writing; /* the half that is written */
 	uint32_t serial;
+	uint64_t ahead; /* bytes of the half that is written whose pages are there */
 	uint64_t *free; /* by units: offset of the first free entry, plus 1 */
 };
 
@@ -161,6 +162,20 @@ static bool entry_says(const struct roster_entry *e, const struct roster_node *n
 
 /* Room */
 
+#define AHEAD ((uint64_t)256 * 1024)
+
+/* Pages one by one, as each is written first, would be most of what a roster costs a walk. */
+static void get_pages(struct roster *r, uint64_t end)
+{
+	uint64_t size = MIN(AHEAD, r->half - r->ahead);
+
+	if (end <= r->ahead)
+		return;
+	if (madvise(half_of(r, r->writing) + r->ahead, size, MADV_POPULATE_WRITE) < 0)
+		size = r->half - r->ahead; /* before Linux 5.14: they come as they are written */
+	r->ahead += size;
+}
+
 static struct roster_entry *entry_new(struct roster *r, size_t size)
 {
 	uint64_t *used = &r->shared->used[r->writing];
@@ -177,6 +192,7 @@ static struct roster_entry *entry_new(struct roster *r, size_t size)
 		__atomic_store_n(&r->shared->lacking, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
+	get_pages(r, *used + units * UNIT);
 	e = (void *)(half + *used);
 	e->units = (uint16_t)units;
 	e->ino = 0;
@@ -252,6 +268,7 @@ static void half_clear(struct roster *r, unsigned which)
 void roster_renew(struct roster *r)
 {
 	r->writing = !r->shared->active;
+	r->ahead = 0;
 	memset(r->free, 0, (UNITS_MAX + 1) * sizeof(*r->free));
 	half_clear(r, r->writing);
 }
