@@ -39,6 +39,8 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 	o->undo = g_array_new(FALSE, TRUE, sizeof(struct undo));
 	o->orphans = orphans_new();
 	o->pins = g_array_new(FALSE, FALSE, sizeof(int64_t));
+	o->held = g_array_new(FALSE, FALSE, sizeof(struct held_name));
+	g_array_set_clear_func(o->held, held_name_clear);
 	root = node_add(o->nodes, ROOT_INO);
 	root->row.ino = ROOT_INO;
 	root->row.attr.mode = S_IFDIR | 0755;
@@ -66,6 +68,7 @@ void overlay_free(struct overlay *o)
 	orphans_drop(o);
 	g_array_unref(o->orphans);
 	g_array_unref(o->pins);
+	g_array_unref(o->held);
 	audit_note_free(o->audit);
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);

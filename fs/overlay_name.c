@@ -389,12 +389,13 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 /* Removing */
 
 /*
- * Ends a name: a whiteout where the workspace would show through, else no row at all. @ret tells what stands in the index now;
+ * Ends a name: a whiteout where the workspace would show through, or may soon, else no row at all. @ret tells what stands in the index now;
  * ret->born == 0 for nothing.
  */
 static int name_end(struct overlay *o, struct node *dir, const char *name, const struct dentry *d, struct name_row *ret)
 {
 	struct fingerprint print;
+	bool held = false;
 	int r = overlay_lower_has(o, dir, name, &print);
 
 	if (r < 0)
@@ -408,6 +409,14 @@ static int name_end(struct overlay *o, struct node *dir, const char *name, const
 			if (r < 0)
 				return r;
 		}
+		return store_name_put(o->store, ret);
+	}
+	if (d->born > 0 && d->covers == 0)
+		r = name_is_held(o, dir, name, &held);
+	if (r < 0)
+		return r;
+	if (held) {
+		name_hold(o, dir, name);
 		return store_name_put(o->store, ret);
 	}
 	/* Something was here when the sandbox began and its owner has removed it since: agreed, no whiteout needed. */

@@ -31,6 +31,12 @@ struct undo {
 	int64_t covers;
 };
 
+/* A name that ended while a reader had it: a commit may be about to write it into the workspace, where it would show through. */
+struct held_name {
+	uint64_t parent;
+	char *name;
+};
+
 struct overlay {
 	GMutex lock;
 	struct store *store;
@@ -54,6 +60,7 @@ struct overlay {
 	GArray *needs;                   /* struct need: what the running operation needs a yes for */
 	char *limit_text;                /* the limit of deletions that it is beyond */
 	GArray *pins;                    /* int64_t: the epochs that somebody reads, once for each reader */
+	GArray *held;                    /* struct held_name: whiteouts that last as long as the pins */
 	GArray *orphans;                 /* struct orphan: rows that wait to be dropped together */
 	uint64_t orphan_bytes;           /* of their contents */
 	struct node *trim;               /* whose content the running transaction cuts, or NULL */
@@ -88,6 +95,14 @@ int ask_settle(struct overlay *o);
 void ask_free(struct overlay *o);
 /* Of how many inodes the kernel may hold the locks for one operation. */
 #define OVERLAY_HELD_MAX 4
+
+/* overlay_state.c: names that end while somebody reads a state that has them */
+
+/* name_is_held() - @name, which ends, is to become a whiteout although nothing lies below it. */
+int name_is_held(struct overlay *o, const struct node *dir, const char *name, bool *ret);
+/* name_hold() - it became one, which ends with the last pin if nothing else is there by then. */
+void name_hold(struct overlay *o, const struct node *dir, const char *name);
+void held_name_clear(void *held_name);
 
 /* overlay_core.c */
 

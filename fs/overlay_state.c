@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fs/overlay_private.h"
+#include "fs/overlay_resync.h"
 #include "snapshot/gc.h"
 
 int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch)
@@ -52,8 +53,79 @@ int overlay_pin_again(struct overlay *o, int64_t epoch)
 	return r;
 }
 
+/* Held names */
+
+void held_name_clear(void *data)
+{
+	g_free(((struct held_name *)data)->name);
+}
+
+int name_is_held(struct overlay *o, const struct node *dir, const char *name, bool *ret)
+{
+	int r = 0;
+
+	*ret = false;
+	for (unsigned i = 0; i < o->pins->len && r == 0 && !*ret; i++) {
+		struct name_row then;
+
+		r = store_name_get(o->store, g_array_index(o->pins, int64_t, i), dir->ino, name, &then);
+		*ret = r == 0 && then.ino;
+		name_row_clear(&then);
+	}
+	return r;
+}
+
+void name_hold(struct overlay *o, const struct node *dir, const char *name)
+{
+	struct held_name h = { .parent = dir->ino, .name = g_strdup(name) };
+
+	g_array_append_val(o->held, h);
+}
+
+/* What a commit wrote covers something since it was settled, what was made anew is no whiteout: those stay. */
+static int release_name(struct overlay *o, const struct held_name *h, struct changed_rows *rows)
+{
+	struct name_row row;
+	int r = store_name_get(o->store, EPOCH_LIVE, h->parent, h->name, &row);
+
+	if (r == 0 && row.born > 0 && row.ino == 0 && row.covers == 0) {
+		r = store_name_drop(o->store, h->parent, h->name);
+		changed_rows_add_name(h->parent, h->name, rows);
+	}
+	name_row_clear(&row);
+	return r;
+}
+
+/* A whiteout that a failing store keeps hides nothing but what the owner may make there. */
+static void release_names(struct overlay *o)
+{
+	struct changed_rows rows;
+	int r;
+
+	changed_rows_init(&rows);
+	r = overlay_begin(o);
+	if (r == 0) {
+		for (guint i = 0; r == 0 && i < o->held->len; i++)
+			r = release_name(o, &g_array_index(o->held, struct held_name, i), &rows);
+		r = overlay_end(o, r);
+	}
+	if (r == 0)
+		overlay_resync(o, &rows);
+	/* A directory may have been in memory for its whiteouts only. */
+	for (guint i = 0; i < rows.names->len; i++) {
+		struct node *dir = node_find(o->nodes, g_array_index(rows.names, struct changed_name, i).parent);
+
+		if (dir)
+			node_forget_unused(o, dir);
+	}
+	g_array_set_size(o->held, 0);
+	changed_rows_clear(&rows);
+}
+
 void overlay_unpin(struct overlay *o, int64_t epoch)
 {
+	bool released;
+
 	overlay_lock(o);
 	for (unsigned i = 0; i < o->pins->len; i++) {
 		if (g_array_index(o->pins, int64_t, i) != epoch)
@@ -61,7 +133,12 @@ void overlay_unpin(struct overlay *o, int64_t epoch)
 		g_array_remove_index_fast(o->pins, i);
 		break;
 	}
+	released = o->pins->len == 0 && o->held->len > 0;
+	if (released)
+		release_names(o);
 	overlay_unlock(o);
+	if (released)
+		overlay_drain(o);
 }
 
 int overlay_gc(struct overlay *o, bool automatic, bool dry_run, struct gc **ret)

@@ -19,7 +19,7 @@ struct gate {
 	const struct change *change; /* in hand */
 	struct added *added;         /* of ->change, see gate_added() */
 	void *state[GATE_CHECKS];
-	unsigned listed[GATE_CHECKS]; /* findings in the result */
+	unsigned listed[GATE_CHECKS][GATE_LEVELS]; /* findings in the result */
 };
 
 struct check {

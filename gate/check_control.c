@@ -7,7 +7,8 @@
 #include "gate/check.h"
 #include "gate/control_files.h"
 
-#define YAML_MAX (1024 * 1024)
+#define PIECE (256 * 1024)
+#define OVERLAP 64
 
 static void look_at(struct gate *g, const char *path, bool is_new_dir)
 {
@@ -20,37 +21,57 @@ static void look_at(struct gate *g, const char *path, bool is_new_dir)
 		    control_kind_text(kind));
 }
 
-static bool is_yaml(const char *path)
+static bool may_be_kubernetes(const char *path)
 {
-	return g_str_has_suffix(path, ".yaml") || g_str_has_suffix(path, ".yml");
+	g_autofree char *lower = g_ascii_strdown(path, -1);
+
+	return g_str_has_suffix(lower, ".yaml") || g_str_has_suffix(lower, ".yml") || g_str_has_suffix(lower, ".json");
 }
 
-static bool has_line(const char *text, const char *start)
+/* As a key of YAML or JSON: at any depth, with or without quotes. */
+static bool has_key(const char *text, const char *key)
 {
-	g_autofree char *inner = g_strconcat("\n", start, NULL);
+	for (const char *p = text; (p = strstr(p, key)); p += strlen(key)) {
+		const char *end = p + strlen(key);
 
-	return g_str_has_prefix(text, start) || strstr(text, inner);
+		if (p > text && (g_ascii_isalnum(p[-1]) || strchr("_-.", p[-1])))
+			continue;
+		end += *end == '"' || *end == '\'';
+		end += strspn(end, " \t");
+		if (*end == ':')
+			return true;
+	}
+	return false;
 }
 
-/* What Kubernetes takes has both keys at the beginning of a line, under any name. */
+/* What Kubernetes takes has both keys, under any name. The end of each piece is looked at again with the next one. */
 static int check_kubernetes(struct gate *g, const struct change *c, GError **error)
 {
 	g_autoptr(tree_file_t) f = NULL;
-	g_autofree char *text = g_malloc(YAML_MAX + 1);
-	size_t used = 0;
+	g_autofree char *text = g_malloc(OVERLAP + PIECE + 1);
+	uint64_t offset = 0;
+	size_t kept = 0;
+	bool version = false, kind = false;
 	ssize_t n = 1;
 	int r = tree_file_open(g->job->to, c->after, &f);
 
-	while (r == 0 && n > 0 && used < YAML_MAX) {
-		n = tree_file_read(f, text + used, YAML_MAX - used, used);
-		used += MAX(n, 0);
+	while (r == 0 && n > 0 && !(version && kind)) {
+		size_t size = kept;
+
+		n = tree_file_read(f, text + kept, PIECE, offset);
+		for (ssize_t i = 0; i < n; i++)
+			if (text[kept + i])
+				text[size++] = text[kept + i];
+		text[size] = '\0';
+		offset += MAX(n, 0);
+		version = version || has_key(text, "apiVersion");
+		kind = kind || has_key(text, "kind");
+		kept = MIN(size, OVERLAP);
+		memmove(text, text + size - kept, kept);
 	}
 	if (r < 0 || n < 0)
 		return change_error(error, r < 0 ? r : (int)n, "can't read", c->path);
-	for (size_t i = 0; i < used; i++)
-		text[i] = text[i] ? text[i] : ' ';
-	text[used] = '\0';
-	if (has_line(text, "apiVersion:") && has_line(text, "kind:"))
+	if (version && kind)
 		gate_report(g, GATE_CONTROL, GATE_REVIEW, c->path, 0, "kubernetes", "is something for Kubernetes");
 	return 0;
 }
@@ -62,7 +83,7 @@ static int control_change(struct gate *g, const struct change *c, GError **error
 	look_at(g, c->path, is_new_dir);
 	if (c->from_path && control_kind_of(c->from_path) != control_kind_of(c->path))
 		look_at(g, c->from_path, false);
-	if (gate_is_file(c) && c->content_changed && is_yaml(c->path) && control_kind_of(c->path) == CONTROL_NONE)
+	if (gate_is_file(c) && c->content_changed && may_be_kubernetes(c->path) && control_kind_of(c->path) == CONTROL_NONE)
 		return check_kubernetes(g, c, error);
 	return 0;
 }

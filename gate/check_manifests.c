@@ -146,6 +146,8 @@ static int manifests_change(struct gate *g, const struct change *c, GError **err
 		report(g, 0, "lock-file", "lock file: which packages exactly are fetched");
 	else if (kind == MANIFEST_CODE)
 		report(g, 0, "build-code", "runs when the package is built or installed");
+	else if (kind == MANIFEST_OTHER)
+		report(g, 0, "changed", "says what package managers fetch, from where, or what they run");
 	else if (!gate_is_file(c))
 		report(g, 0, "unreadable", "is no file, so nobody looked at its dependencies");
 	else

@@ -21,6 +21,7 @@
 
 #define TAIL 400 /* bytes of the output that are kept */
 #define STEP_MS 50
+#define LAST_READS 16 /* a pipe holds 64 KiB, and one read takes as much */
 
 struct child {
 	pid_t pid;
@@ -107,8 +108,14 @@ static bool child_wait(struct child *c, unsigned seconds, int *ret_status)
 	kill(-c->pid, SIGKILL);
 	if (!ended)
 		waitpid(c->pid, ret_status, 0);
-	for (struct pollfd p = { .fd = c->output, .events = POLLIN }; c->output >= 0 && poll(&p, 1, 0) > 0; p.fd = c->output)
+	/* What the pipe holds still, and no more: who left the group may go on writing. */
+	for (unsigned i = 0; i < LAST_READS && c->output >= 0; i++) {
+		struct pollfd p = { .fd = c->output, .events = POLLIN };
+
+		if (poll(&p, 1, 0) <= 0)
+			break;
 		read_output(c);
+	}
 	if (c->output >= 0)
 		close(c->output);
 	return ended;

@@ -15,7 +15,7 @@ static const struct row file_rows[] = {
 	{ CONTROL_GIT, ".gitmodules .gitattributes" },
 	{ CONTROL_AGENT, "agents.md agent.md claude.md claude.local.md gemini.md copilot-instructions.md .mcp.json mcp.json .cursorrules "
 			 ".windsurfrules .clinerules .roorules .aider.conf.yml .aiderignore .cursorignore .codeiumignore opencode.json "
-			 ".exrc .nvimrc .lvimrc .dir-locals.el *.code-workspace *.sublime-project" },
+			 ".devcontainer.json agents.override.md qwen.md crush.md warp.md .goosehints .rules .exrc .nvimrc .nvim.lua .lvimrc .vimrc .dir-locals.el *.code-workspace *.sublime-project" },
 	{ CONTROL_CI, ".gitlab-ci.yml .travis.yml jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml "
 		      ".drone.yml .woodpecker.yml .cirrus.yml wercker.yml buildspec.yml buildspec.yaml cloudbuild.yaml cloudbuild.yml "
 		      "codemagic.yaml .semaphore.yml .pre-commit-config.yaml .pre-commit-hooks.yaml lefthook.yml lefthook.yaml "
@@ -40,14 +40,15 @@ static const struct row file_rows[] = {
 			   "security-group*.yaml security_groups.* openapi-gateway.yaml cors.json *.zone named.conf cname" },
 	{ CONTROL_SHELL, ".envrc .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc pip.conf .netrc .bashrc .bash_profile .profile .zshrc "
 			 ".zshenv .inputrc .wgetrc .curlrc .ssh .tool-versions .mise.toml mise.toml .direnvrc .bundle .gemrc .condarc "
-			 ".cargo sitecustomize.py usercustomize.py *.pth .babelrc.js .pnp.cjs .pnp.loader.mjs" },
+			 ".cargo sitecustomize.py usercustomize.py *.pth .babelrc.js .pnp.cjs .pnp.loader.mjs "
+			 ".gdbinit .lldbinit .pdbrc .pryrc .irbrc .gitconfig .hgrc" },
 	{ CONTROL_POLICY, ".sbxfs.ini" },
 	{ CONTROL_NONE, NULL },
 };
 
 static const struct row dir_rows[] = {
 	{ CONTROL_AGENT, ".claude .codex .cursor .vscode .idea .devcontainer .windsurf .continue .roo .cline .clinerules .aider .gemini .zed "
-			 ".kiro .fleet .opencode .augment .junie .amazonq .trae .copilot" },
+			 ".kiro .fleet .opencode .augment .junie .amazonq .trae .copilot .goose .crush .qwen" },
 	{ CONTROL_CI, ".github .gitlab .circleci .buildkite .woodpecker .husky .semaphore .teamcity .azuredevops .azure-pipelines .tekton "
 		      ".forgejo .gitea .drone .cirrus .ci" },
 	{ CONTROL_DEPLOY, ".ebextensions .platform .kube .helm helm k8s kubernetes terraform .terraform ansible deploy deployment deployments "
@@ -55,7 +56,7 @@ static const struct row dir_rows[] = {
 			  "infrastructure" },
 	{ CONTROL_PERMISSION, ".ssh .gnupg sudoers.d pam.d iam rbac" },
 	{ CONTROL_NETWORK, "nginx firewall sites-available sites-enabled" },
-	{ CONTROL_SHELL, ".cargo .bundle .direnv" },
+	{ CONTROL_SHELL, ".cargo .bundle .direnv .hg .jj" },
 	{ CONTROL_BILLING, "billing payment payments invoicing invoices" },
 	{ CONTROL_NONE, NULL },
 };

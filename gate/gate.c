@@ -7,7 +7,7 @@
 #include "gate/check.h"
 #include "gate/scan.h"
 
-/* Findings that one check lists; more only count. */
+/* Findings of one level that one check lists; more only count. What is refused is not pushed off the list by what wants a review. */
 #define LISTED_MAX 1000
 #define CHUNK (256 * 1024)
 
@@ -58,23 +58,36 @@ void gate_finding_free(void *data)
 	g_free(f);
 }
 
+/* What moves a terminal's cursor, or turns the order of what is read around, or can't be seen. */
+static bool is_unseen(gunichar c)
+{
+	switch (g_unichar_type(c)) {
+	case G_UNICODE_CONTROL:
+	case G_UNICODE_FORMAT:
+	case G_UNICODE_LINE_SEPARATOR:
+	case G_UNICODE_PARAGRAPH_SEPARATOR:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* One line of UTF-8 that a terminal shows as it is. */
 static char *make_readable(char *text)
 {
-	g_autofree char *taken = text;
-	char *valid;
+	g_autofree char *taken = text, *valid = NULL;
+	GString *s;
 
 	if (!text)
 		return NULL;
 	valid = g_utf8_make_valid(text, -1);
-	for (char *p = valid; *p; p++)
-		if ((uint8_t)*p < ' ' || *p == 0x7f)
-			*p = ' ';
-	/* U+0080 to U+009F are control characters too, in two bytes. */
-	for (char *p = strchr(valid, '\xc2'); p && p[1]; p = strchr(p + 1, '\xc2'))
-		if ((uint8_t)p[1] < 0xa0)
-			p[0] = p[1] = ' ';
-	return valid;
+	s = g_string_sized_new(strlen(valid));
+	for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
+		gunichar c = g_utf8_get_char(p);
+
+		g_string_append_unichar(s, !is_unseen(c) ? c : c < 0x80 ? ' ' : 0xfffd);
+	}
+	return g_string_free(s, FALSE);
 }
 
 void gate_report_finding(struct gate *g, struct gate_finding *f)
@@ -82,7 +95,7 @@ void gate_report_finding(struct gate *g, struct gate_finding *f)
 	struct gate_result *r = g->result;
 
 	r->verdict = MAX(r->verdict, f->level);
-	if (++g->listed[f->check] > LISTED_MAX) {
+	if (++g->listed[f->check][f->level] > LISTED_MAX) {
 		r->unlisted++;
 		gate_finding_free(f);
 		return;

@@ -25,6 +25,7 @@ enum gate_level {
 	GATE_REVIEW, /* a human has to say yes */
 	GATE_REFUSE,
 };
+#define GATE_LEVELS 3
 
 enum gate_check {
 	GATE_SCOPE,     /* outside of the allowed paths; paths that always want a review */

@@ -113,6 +113,8 @@ static bool parse_checks(const char *list, const struct policy_setting *s, struc
 	struct checks c = { 0 };
 	bool none = false;
 
+	if (!names[0])
+		return fail(error, s, "names no check; to run none, write none");
 	for (char **n = names; *n; n++) {
 		enum gate_check check;
 

@@ -6,7 +6,7 @@
  *
  * JSON: {"schema", "sandbox", "workspace", "digest", "verdict", "checks": [...], "findings": [...], "unlisted", "test"}; a finding has "check",
  * "level", "path", "line", "rule", "message", "excerpt", "fingerprint". What does not apply is null; a path that is not UTF-8
- * also comes as base64 in "path_b64". "unlisted" counts findings beyond the limit of one check.
+ * also comes as base64 in "path_b64". "unlisted" counts findings beyond what one check lists of a level.
  *
  * SARIF is the OASIS standard's: refuse is an error, review a warning, pass is informational.
  */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate/json_strings.h"
+#include "gate/manifest_private.h"
 
 /* Kinds */
 
@@ -15,7 +16,7 @@ static const struct {
 			 "pipfile.lock pdm.lock uv.lock pylock.toml conda-lock.yml go.sum go.work.sum gemfile.lock gems.locked composer.lock "
 			 "mix.lock pubspec.lock gradle.lockfile buildscript-gradle.lockfile verification-metadata.xml packages.lock.json "
 			 "paket.lock podfile.lock cartfile.resolved package.resolved flake.lock .terraform.lock.hcl stack.yaml.lock "
-			 "cabal.project.freeze rebar.lock conan.lock renv.lock" },
+			 "cabal.project.freeze rebar.lock conan.lock renv.lock shard.lock vcpkg-lock.json" },
 	{ MANIFEST_NPM, "package.json" },
 	{ MANIFEST_COMPOSER, "composer.json" },
 	{ MANIFEST_PIP, "requirements*.txt constraints*.txt *requirements.txt requirements*.in" },
@@ -26,7 +27,21 @@ static const struct {
 			"directory.build.targets nuget.config" },
 	{ MANIFEST_GRADLE, "*.gradle *.gradle.kts libs.versions.toml gradle-wrapper.properties" },
 	{ MANIFEST_CODE, "setup.py build.rs binding.gyp extconf.rb makefile.pl build.pl mix.exs package.swift conanfile.py build.sbt "
-			 "project.clj rakefile" },
+			 "project.clj rakefile build.zig gradlew gradlew.bat gradle-wrapper.jar mvnw mvnw.cmd maven-wrapper.jar" },
+	{ MANIFEST_OTHER, "setup.cfg pnpm-workspace.yaml lerna.json bunfig.toml deno.json deno.jsonc jsr.json import_map.json environment.yml "
+			  "environment.yaml pixi.toml uv.toml hatch.toml rust-toolchain rust-toolchain.toml maven-wrapper.properties pubspec.yaml "
+			  "podfile *.podspec cartfile conanfile.txt vcpkg.json deps.edn build.zig.zon *.cabal cabal.project stack.yaml *.opam "
+			  "shard.yml paket.dependencies cpanfile gradle.properties" },
+};
+
+/* Directories whose files are what only a name says elsewhere: "requirements/base.txt". */
+static const struct {
+	enum manifest_kind kind;
+	const char *dir, *ending;
+} dir_rows[] = {
+	{ MANIFEST_PIP, "requirements", ".txt" },
+	{ MANIFEST_PIP, "requirements", ".in" },
+	{ MANIFEST_OTHER, ".mvn", "" },
 };
 
 /* Names without a star are looked up, the others tried one by one. */
@@ -65,6 +80,18 @@ static void tables_init(void)
 	g_once_init_leave(&once, 1);
 }
 
+static enum manifest_kind kind_of_dir(const char *path)
+{
+	g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+	guint n = g_strv_length(parts);
+
+	for (guint i = 0; i + 1 < n; i++)
+		for (size_t k = 0; k < G_N_ELEMENTS(dir_rows); k++)
+			if (g_ascii_strcasecmp(parts[i], dir_rows[k].dir) == 0 && g_str_has_suffix(parts[n - 1], dir_rows[k].ending))
+				return dir_rows[k].kind;
+	return MANIFEST_NONE;
+}
+
 enum manifest_kind manifest_kind_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -79,15 +106,10 @@ enum manifest_kind manifest_kind_of(const char *path)
 		if (g_pattern_spec_match(s->spec, strlen(name), name, NULL))
 			kind = s->kind;
 	}
-	return kind;
+	return kind == MANIFEST_NONE ? kind_of_dir(path) : kind;
 }
 
 /* Items */
-
-struct reader {
-	GHashTable *items;
-	bool too_many;
-};
 
 static void item_free(void *data)
 {
@@ -98,13 +120,13 @@ static void item_free(void *data)
 	g_free(i);
 }
 
-/* Takes @name. The last of one name holds, as for those who read JSON; @scope tells equal names of different sections apart. */
-static bool add(struct reader *r, enum manifest_part part, const char *scope, char *name, const char *spec, uint64_t line)
+bool manifest_add(struct manifest_reader *r, enum manifest_part part, const char *scope, char *name, const char *spec, uint64_t line)
 {
-	struct manifest_item *item;
+	struct manifest_item *item, *other;
+	char *key;
 
-	if (g_hash_table_size(r->items) >= MANIFEST_ITEMS_MAX) {
-		r->too_many = true;
+	if (g_hash_table_size(r->items) >= MANIFEST_ITEMS_MAX || strlen(scope) > MANIFEST_NAME_MAX || strlen(name) > MANIFEST_NAME_MAX) {
+		r->refused = true;
 		g_free(name);
 		return false;
 	}
@@ -113,8 +135,28 @@ static bool add(struct reader *r, enum manifest_part part, const char *scope, ch
 	item->name = name;
 	item->spec = g_strdup(spec);
 	item->line = line;
-	g_hash_table_replace(r->items, g_strdup_printf("%d %s %s", part, scope, name), item);
+	key = g_strdup_printf("%d %s %s", part, scope, name);
+	other = r->last_holds ? NULL : g_hash_table_lookup(r->items, key);
+	if (other) {
+		char *both = g_strconcat(key, "\n", spec, NULL);
+
+		g_free(key);
+		key = both;
+	}
+	g_hash_table_replace(r->items, key, item);
 	return true;
+}
+
+char *manifest_first_word(const char *text, const char *ends)
+{
+	return g_strndup(text, strcspn(text, ends));
+}
+
+char *manifest_first_string(const char *text)
+{
+	const char *start = strpbrk(text, "\"'"), *end = start ? strchr(start + 1, *start) : NULL;
+
+	return end ? g_strndup(start + 1, end - start - 1) : g_strdup(text);
 }
 
 /* JSON */
@@ -145,26 +187,26 @@ static char *join_keys(const char *const *keys, unsigned from, unsigned depth)
 static bool take_json(const char *const *keys, unsigned depth, const char *value, uint64_t line, void *user)
 {
 	static const char *const dependencies[] = { "dependencies", "devDependencies", "optionalDependencies", "peerDependencies",
-						    "bundleDependencies", "bundledDependencies", "overrides", "resolutions", "pnpm", "require",
+						    "bundleDependencies", "bundledDependencies", "trustedDependencies", "overrides", "resolutions", "pnpm", "require",
 						    "require-dev", "conflict", "replace", "catalog", "catalogs", NULL };
-	static const char *const sources[] = { "repositories", "publishConfig", "packageManager", "config", NULL };
-	struct reader *r = user;
+	static const char *const sources[] = { "repositories", "publishConfig", "packageManager", "config", "workspaces", NULL };
+	struct manifest_reader *r = user;
 	const char *top = depth > 0 ? keys[0] : "";
 
 	if (g_strv_contains(dependencies, top)) {
 		/* A list of names has no keys below. */
 		char *name = depth > 1 && *keys[1] ? join_keys(keys, 1, depth) : g_strdup(value);
 
-		return add(r, MANIFEST_DEPENDENCY, top, name, value, line);
+		return manifest_add(r, MANIFEST_DEPENDENCY, top, name, value, line);
 	}
 	if (g_str_equal(top, "scripts") && depth > 1) {
 		/* Composer has lists of commands. */
 		g_autofree char *scope = g_strdup_printf("%s %s", keys[1], depth > 2 ? value : "");
 
-		return add(r, is_install_script(keys[1]) ? MANIFEST_INSTALL : MANIFEST_SCRIPT, scope, g_strdup(keys[1]), value, line);
+		return manifest_add(r, is_install_script(keys[1]) ? MANIFEST_INSTALL : MANIFEST_SCRIPT, scope, g_strdup(keys[1]), value, line);
 	}
 	if (g_strv_contains(sources, top))
-		return add(r, MANIFEST_SOURCE, top, join_keys(keys, 0, depth), value, line);
+		return manifest_add(r, MANIFEST_SOURCE, top, join_keys(keys, 0, depth), value, line);
 	return true;
 }
 
@@ -175,9 +217,9 @@ struct line {
 	uint64_t number;
 };
 
-typedef bool (*take_line)(struct reader *r, struct line *l, void *state);
+typedef bool (*take_line)(struct manifest_reader *r, struct line *l, void *state);
 
-static void each_line(struct reader *r, const char *text, size_t size, const char *comment, take_line take, void *state)
+static void each_line(struct manifest_reader *r, const char *text, size_t size, const char *comment, take_line take, void *state)
 {
 	const char *end = text + size;
 	struct line l = { 0 };
@@ -200,13 +242,7 @@ static void each_line(struct reader *r, const char *text, size_t size, const cha
 	}
 }
 
-/* A name and what follows it. Caller frees. */
-static char *first_word(const char *text, const char *ends)
-{
-	return g_strndup(text, strcspn(text, ends));
-}
-
-static bool take_pip(struct reader *r, struct line *l, void *state)
+static bool take_pip(struct manifest_reader *r, struct line *l, void *state)
 {
 	char *name;
 
@@ -214,16 +250,16 @@ static bool take_pip(struct reader *r, struct line *l, void *state)
 	if (g_str_has_prefix(l->text, "--hash="))
 		return true;
 	if (*l->text == '-')
-		return add(r, MANIFEST_SOURCE, "", g_strdup(l->text), l->text, l->number);
-	name = first_word(l->text, " \t=<>!~;[@(\\");
+		return manifest_add(r, MANIFEST_SOURCE, "", g_strdup(l->text), l->text, l->number);
+	name = manifest_first_word(l->text, " \t=<>!~;[@(\\");
 	if (!*name) {
 		g_free(name);
 		name = g_strdup(l->text);
 	}
-	return add(r, MANIFEST_DEPENDENCY, "", name, l->text, l->number);
+	return manifest_add(r, MANIFEST_DEPENDENCY, "", name, l->text, l->number);
 }
 
-static bool take_go(struct reader *r, struct line *l, void *state)
+static bool take_go(struct manifest_reader *r, struct line *l, void *state)
 {
 	char *block = state; /* "require" inside of require ( ... ) */
 	const char *text = l->text;
@@ -234,7 +270,7 @@ static bool take_go(struct reader *r, struct line *l, void *state)
 		*block = '\0';
 		return true;
 	}
-	verb = *block ? g_strdup(block) : first_word(text, " \t(");
+	verb = *block ? g_strdup(block) : manifest_first_word(text, " \t(");
 	if (!*block) {
 		text += strlen(verb);
 		while (g_ascii_isspace(*text))
@@ -248,96 +284,7 @@ static bool take_go(struct reader *r, struct line *l, void *state)
 		part = MANIFEST_SOURCE;
 	else if (!g_str_equal(verb, "require") && !g_str_equal(verb, "use"))
 		return true;
-	return add(r, part, verb, first_word(text, " \t"), text, l->number);
-}
-
-/* TOML */
-
-struct toml {
-	char *section;
-	bool in_list; /* of strings, begun by a key that matters */
-	char *list;   /* the key */
-};
-
-static bool matters(const char *name)
-{
-	/* A name with escapes is not read, so it matters. */
-	static const char *const words[] = { "dependenc", "requires", "packages", "patch", "replace", "source", "extras", "\\", NULL };
-
-	for (const char *const *w = words; *w; w++)
-		if (strstr(name, *w))
-			return true;
-	return false;
-}
-
-static bool add_strings(struct reader *r, struct toml *t, const char *text, uint64_t line)
-{
-	for (const char *p = text; (p = strpbrk(p, "\"'"));) {
-		const char *end = strchr(p + 1, *p);
-		g_autofree char *spec = end ? g_strndup(p + 1, end - p - 1) : g_strdup(p + 1);
-		char *name = first_word(spec, " \t=<>!~;[@(");
-
-		if (!add(r, MANIFEST_DEPENDENCY, t->list, name, spec, line))
-			return false;
-		if (!end)
-			break;
-		p = end + 1;
-	}
-	return true;
-}
-
-static bool take_key(struct reader *r, struct toml *t, struct line *l)
-{
-	char *equals = strchr(l->text, '=');
-	g_autofree char *key = equals ? g_strstrip(g_strndup(l->text, equals - l->text)) : g_strdup(l->text);
-	const char *value = equals ? g_strchug(equals + 1) : "";
-	bool here = matters(t->section);
-	enum manifest_part part = MANIFEST_DEPENDENCY;
-
-	if (g_str_equal(t->section, "package") && (g_str_equal(key, "build") || g_str_equal(key, "links")))
-		return add(r, MANIFEST_BUILD, t->section, g_strdup(key), value, l->number);
-	if (g_str_equal(key, "build-backend") || g_str_equal(key, "backend-path"))
-		return add(r, MANIFEST_BUILD, t->section, g_strdup(key), value, l->number);
-	if (strstr(t->section, "scripts") || strstr(t->section, "entry-points"))
-		return add(r, MANIFEST_SCRIPT, t->section, g_strdup(key), value, l->number);
-	if (!here && !matters(key))
-		return true;
-	if (*value == '[') {
-		g_free(t->list);
-		t->list = g_strdup_printf("%s.%s", t->section, key);
-		t->in_list = !strchr(value, ']') || strchr(value, ']')[1] == ']';
-		return add_strings(r, t, value, l->number);
-	}
-	if (strstr(t->section, "source") || strstr(t->section, "patch") || strstr(t->section, "replace"))
-		part = MANIFEST_SOURCE;
-	return add(r, part, t->section, g_strdup(key), value, l->number);
-}
-
-static bool take_toml(struct reader *r, struct line *l, void *state)
-{
-	struct toml *t = state;
-
-	if (t->in_list) {
-		t->in_list = *l->text != ']' && !g_str_has_suffix(l->text, "]");
-		return add_strings(r, t, l->text, l->number);
-	}
-	if (*l->text == '[') {
-		g_free(t->section);
-		t->section = g_strdup(l->text + 1);
-		t->section[strcspn(t->section, "]")] = '\0';
-		g_strstrip(t->section);
-		return true;
-	}
-	return take_key(r, t, l);
-}
-
-static void read_toml(struct reader *r, const char *text, size_t size)
-{
-	struct toml t = { .section = g_strdup("") };
-
-	each_line(r, text, size, "#", take_toml, &t);
-	g_free(t.section);
-	g_free(t.list);
+	return manifest_add(r, part, verb, manifest_first_word(text, " \t"), text, l->number);
 }
 
 /* Programs */
@@ -355,27 +302,32 @@ static bool begins_with_word(const char *text, const char *words)
 	return false;
 }
 
-/* The first string in quotes, else the whole text. Caller frees. */
-static char *first_string(const char *text)
+/* "end", "group :test, :development do": words that hold nothing. */
+static bool is_ruby_frame(const char *text)
 {
-	const char *start = strpbrk(text, "\"'"), *end = start ? strchr(start + 1, *start) : NULL;
+	g_auto(GStrv) words = g_strsplit_set(text, " \t,", -1);
 
-	return end ? g_strndup(start + 1, end - start - 1) : g_strdup(text);
+	if (!g_str_equal(words[0], "end") && !g_str_equal(words[0], "group") && !g_str_equal(words[0], "platforms"))
+		return false;
+	for (char **w = words + 1; *w; w++)
+		if (**w && !g_str_equal(*w, "do") && (**w != ':' || (*w)[strspn(*w, ":abcdefghijklmnopqrstuvwxyz_0123456789")]))
+			return false;
+	return true;
 }
 
-static bool take_ruby(struct reader *r, struct line *l, void *state)
+static bool take_ruby(struct manifest_reader *r, struct line *l, void *state)
 {
 	(void)state;
 	if (begins_with_word(l->text, "gem") || strstr(l->text, "_dependency"))
-		return add(r, MANIFEST_DEPENDENCY, "", first_string(l->text), l->text, l->number);
+		return manifest_add(r, MANIFEST_DEPENDENCY, "", manifest_first_string(l->text), l->text, l->number);
 	if (begins_with_word(l->text, "source git git_source path github"))
-		return add(r, MANIFEST_SOURCE, "", g_strdup(l->text), l->text, l->number);
-	if (begins_with_word(l->text, "end group platforms"))
+		return manifest_add(r, MANIFEST_SOURCE, "", g_strdup(l->text), l->text, l->number);
+	if (is_ruby_frame(l->text))
 		return true;
-	return add(r, MANIFEST_BUILD, "", g_strdup(l->text), l->text, l->number);
+	return manifest_add(r, MANIFEST_BUILD, "", g_strdup(l->text), l->text, l->number);
 }
 
-static bool take_gradle(struct reader *r, struct line *l, void *state)
+static bool take_gradle(struct manifest_reader *r, struct line *l, void *state)
 {
 	static const char configurations[] = "implementation api compile compileOnly compileOnlyApi runtimeOnly runtime testImplementation "
 					     "testCompile testRuntimeOnly annotationProcessor kapt ksp classpath androidTestImplementation "
@@ -385,105 +337,39 @@ static bool take_gradle(struct reader *r, struct line *l, void *state)
 	char *colon;
 
 	(void)state;
-	if (strspn(l->text, "{}() \t") == strlen(l->text) || g_str_has_prefix(l->text, "*"))
+	/* A line inside of a comment, but not what comes behind its end. */
+	if (strspn(l->text, "{}() \t") == strlen(l->text) || (*l->text == '*' && (!strchr(l->text, '/') || g_str_equal(l->text, "*/"))))
 		return true;
 	if (begins_with_word(l->text, sources))
-		return add(r, MANIFEST_SOURCE, "", g_strdup(l->text), l->text, l->number);
+		return manifest_add(r, MANIFEST_SOURCE, "", g_strdup(l->text), l->text, l->number);
 	if (!begins_with_word(l->text, configurations))
-		return add(r, MANIFEST_BUILD, "", g_strdup(l->text), l->text, l->number);
+		return manifest_add(r, MANIFEST_BUILD, "", g_strdup(l->text), l->text, l->number);
 	/* group:name without the version */
-	name = first_string(l->text);
+	name = manifest_first_string(l->text);
 	colon = strchr(name, ':');
 	colon = colon ? strchr(colon + 1, ':') : NULL;
 	if (colon)
 		*colon = '\0';
-	return add(r, MANIFEST_DEPENDENCY, "", g_steal_pointer(&name), l->text, l->number);
-}
-
-/* XML */
-
-struct xml {
-	char *group, *artifact;
-	bool in_block;
-};
-
-/* The text between <tag> and </tag> on one line; NULL = not there. Caller frees. */
-static char *element_text(const char *text, const char *tag)
-{
-	g_autofree char *open = g_strdup_printf("<%s>", tag);
-	const char *start = strstr(text, open), *end;
-
-	if (!start)
-		return NULL;
-	start += strlen(open);
-	end = strchr(start, '<');
-	return g_strstrip(end ? g_strndup(start, end - start) : g_strdup(start));
-}
-
-/* Attributes of NuGet: <PackageReference Include="x" Version="1" />. */
-static bool is_reference(const char *text)
-{
-	static const char *const tags[] = { "<PackageReference", "<PackageVersion", "<package ", "<Reference", "<ProjectReference", "<Import",
-					    "<Target", "<Exec", "<add ", "<packageSource", "<UsingTask", "<Sdk", NULL };
-
-	for (const char *const *t = tags; *t; t++)
-		if (strstr(text, *t))
-			return true;
-	return false;
-}
-
-static bool take_xml(struct reader *r, struct line *l, void *state)
-{
-	struct xml *x = state;
-	char *group = element_text(l->text, "groupId"), *artifact = element_text(l->text, "artifactId");
-	g_autofree char *version = element_text(l->text, "version"), *url = element_text(l->text, "url");
-
-	if (group) {
-		g_free(x->group);
-		x->group = group;
-	}
-	if (artifact) {
-		g_free(x->artifact);
-		x->artifact = artifact;
-		if (!add(r, MANIFEST_DEPENDENCY, "", g_strdup_printf("%s:%s", x->group ? x->group : "", artifact), "", l->number))
-			return false;
-	}
-	if (version && x->artifact)
-		return add(r, MANIFEST_DEPENDENCY, "version", g_strdup_printf("%s:%s", x->group ? x->group : "", x->artifact), version, l->number);
-	if (url)
-		return add(r, MANIFEST_SOURCE, "", g_strdup(l->text), url, l->number);
-	if (is_reference(l->text))
-		return add(r, strstr(l->text, "Exec") || strstr(l->text, "Task") || strstr(l->text, "Target") ? MANIFEST_BUILD :
-			   strstr(l->text, "<add") || strstr(l->text, "Source") ? MANIFEST_SOURCE : MANIFEST_DEPENDENCY,
-			   "", first_string(l->text), l->text, l->number);
-	return true;
-}
-
-static void read_xml(struct reader *r, const char *text, size_t size)
-{
-	struct xml x = { 0 };
-
-	each_line(r, text, size, NULL, take_xml, &x);
-	g_free(x.group);
-	g_free(x.artifact);
+	return manifest_add(r, MANIFEST_DEPENDENCY, "", g_steal_pointer(&name), l->text, l->number);
 }
 
 GHashTable *manifest_items(enum manifest_kind kind, const char *text, size_t size)
 {
-	struct reader r = { .items = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, item_free) };
+	struct manifest_reader r = { .items = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, item_free) };
 	char block[32] = "";
 	bool ok = true;
 
 	switch (kind) {
 	case MANIFEST_NPM:
 	case MANIFEST_COMPOSER:
+		r.last_holds = true;
 		ok = json_strings(text, size, take_json, &r);
 		break;
 	case MANIFEST_PIP:
 		each_line(&r, text, size, "#", take_pip, NULL);
 		break;
 	case MANIFEST_TOML:
-		read_toml(&r, text, size);
+		ok = manifest_toml(&r, text, size);
 		break;
 	case MANIFEST_GO:
 		each_line(&r, text, size, "//", take_go, block);
@@ -495,12 +381,12 @@ GHashTable *manifest_items(enum manifest_kind kind, const char *text, size_t siz
 		each_line(&r, text, size, "//", take_gradle, NULL);
 		break;
 	case MANIFEST_XML:
-		read_xml(&r, text, size);
+		ok = manifest_xml(&r, text, size);
 		break;
 	default:
 		break;
 	}
-	if (ok && !r.too_many)
+	if (ok && !r.refused)
 		return r.items;
 	g_hash_table_unref(r.items);
 	return NULL;

@@ -4,9 +4,9 @@
 /*
  * manifest - what a package's manifest would fetch and run
  *
- * JSON manifests are read as JSON; the others line by line, with the sections that matter, which also sees what is not quite
- * valid. A manifest that is a program (Gemfile, build.gradle) is taken line by line too: what is no dependency is code. Text is
- * hostile: no recursion, time in proportion to its length, at most MANIFEST_ITEMS_MAX items.
+ * JSON, TOML and XML are read as what they are, since whoever writes them chooses where lines end and what stands in strings; the others
+ * line by line. A manifest that is a program (Gemfile, build.gradle) is taken line by line too: what is no dependency is code. Text is
+ * hostile: no recursion, time and memory in proportion to its length, at most MANIFEST_ITEMS_MAX items.
  */
 
 #include <glib.h>
@@ -26,6 +26,7 @@ enum manifest_kind {
 	MANIFEST_XML,      /* pom.xml, *.csproj */
 	MANIFEST_GRADLE,
 	MANIFEST_CODE,     /* setup.py, build.rs: run when the package is built or installed */
+	MANIFEST_OTHER,    /* setup.cfg, pubspec.yaml: has dependencies or where they come from, and is not read */
 	MANIFEST_LOCK,     /* what exactly is fetched: for machines, so only that it changed is of interest */
 };
 
@@ -48,6 +49,6 @@ enum manifest_kind manifest_kind_of(const char *path);
 
 /*
  * manifest_items() - from a key to struct manifest_item; frees itself. NULL when the text is not understood: not JSON, nested too deep,
- * too many items.
+ * too many items, names that nobody can read.
  */
 GHashTable *manifest_items(enum manifest_kind kind, const char *text, size_t size);

@@ -8,6 +8,7 @@
 #define NAME_MAX_BEFORE 64
 #define NAME_MAX_AFTER 96
 #define VALUE_SCAN 320 /* a little more than the longest plausible one */
+#define WORDS_MAX 48 /* in front of a quoted password */
 #define GAP_MAX 64 /* white space between a name and its value */
 
 /* How a value may be written where we are, and how sure we have to be. */
@@ -100,6 +101,44 @@ static bool is_netrc(const struct scan_view *v, size_t name)
 		if (i >= 6 && memcmp(v->data + i - 6, "login ", 6) == 0)
 			return true;
 	return false;
+}
+
+/* Nothing but @words and blanks in front on the same line. */
+static bool follows(const struct scan_view *v, size_t at, const char *const *words)
+{
+	size_t end = at, start;
+
+	while (end > 0 && (v->data[end - 1] == ' ' || v->data[end - 1] == '\t'))
+		end--;
+	for (start = end; start > 0 && g_ascii_isalpha(v->data[start - 1]);)
+		start--;
+	for (; end < at && *words; words++)
+		if (strlen(*words) == end - start && g_ascii_strncasecmp((const char *)v->data + start, *words, end - start) == 0)
+			break;
+	if (end == at || !*words)
+		return false;
+	while (start > 0 && (v->data[start - 1] == ' ' || v->data[start - 1] == '\t'))
+		start--;
+	return start == 0 || v->data[start - 1] == '\n';
+}
+
+/* ENV NAME value */
+static bool is_dockerfile(const struct scan_view *v, size_t name)
+{
+	static const char *const words[] = { "ENV", NULL };
+
+	return follows(v, name, words);
+}
+
+/* define('NAME', 'value'): of the calls that take a name and a text the one that is no translation. */
+static bool is_define(const struct scan_view *v, size_t name)
+{
+	static const char call[] = "define(";
+	size_t n = strlen(call);
+
+	while (name > 0 && strchr(" \t\"'", v->data[name - 1]) && v->data[name - 1])
+		name--;
+	return name >= n && g_ascii_strncasecmp((const char *)v->data + name - n, call, n) == 0;
 }
 
 /* Between name and value */
@@ -196,7 +235,7 @@ static enum way find_way(const struct scan_view *v, size_t name, struct cursor *
 	*c = begin;
 	if (name > 1 && v->data[name] == '-' && v->data[name + 1] == '-')
 		return WAY_STRICT;
-	return is_netrc(v, name) ? WAY_ASSIGN : WAY_NONE;
+	return is_netrc(v, name) || is_dockerfile(v, name) ? WAY_ASSIGN : WAY_NONE;
 }
 
 /* Values */
@@ -292,7 +331,7 @@ static bool match_assign(const struct scan_view *v, size_t at, struct secret_mat
 				start = i;
 				break;
 			}
-	if (way == WAY_QUOTED || way == WAY_STRICT)
+	if ((way == WAY_QUOTED && !is_define(v, ret->shown)) || way == WAY_STRICT)
 		kind = kind == SECRET_AUTH ? SECRET_NONE : SECRET_STRICT;
 	if (!(kind == SECRET_AUTH && secret_basic_is_plausible(text + start, end - start)) &&
 	    !secret_value_is_plausible(text + start, end - start, kind))
@@ -306,25 +345,29 @@ static bool match_assign(const struct scan_view *v, size_t at, struct secret_mat
 	return true;
 }
 
-/* CREATE USER u IDENTIFIED BY 'password' */
-static bool match_sql(const struct scan_view *v, size_t at, struct secret_match *ret)
+/* Words, and behind them a password in quotes: CREATE USER u IDENTIFIED BY 'password', ConvertTo-SecureString "password" */
+static bool match_quoted(const struct scan_view *v, size_t at, struct secret_match *ret)
 {
-	struct cursor c = { v->data, v->size, at + strlen("identified by ") };
+	struct cursor c = { v->data, v->size, at };
 	size_t end;
 	bool quoted;
 
+	while (c.at - at < WORDS_MAX && peek(&c, 0) > 0 && (g_ascii_isalpha(peek(&c, 0)) || peek(&c, 0) == ' ' || peek(&c, 0) == '-'))
+		c.at++;
+	*ret = (struct secret_match){ .rule = "password", .what = "a password", .shown = at, .shown_end = c.at };
 	if (!find_value(&c, WAY_QUOTED, &end, &quoted) ||
 	    !secret_value_is_plausible((const char *)v->data + c.at, end - c.at, SECRET_PASSWORD))
 		return false;
-	*ret = (struct secret_match){ .rule = "password", .what = "a password", .start = c.at, .end = end, .shown = at };
-	ret->shown_end = at + strlen("identified by ");
+	ret->start = c.at;
+	ret->end = end;
 	return true;
 }
 
 static const struct secret_anchor anchors[] = {
 	{ "pass", true, match_assign },	 { "pwd", true, match_assign },	  { "secret", true, match_assign }, { "token", true, match_assign },
 	{ "key", true, match_assign },	 { "cred", true, match_assign }, { "auth", true, match_assign },   { "psk", true, match_assign },
-	{ "identified by ", true, match_sql }, { NULL, false, NULL },
+	{ "identified by ", true, match_quoted }, { "with password ", true, match_quoted },
+	{ "ConvertTo-SecureString ", true, match_quoted }, { NULL, false, NULL },
 };
 
 const struct secret_anchor *secret_assign_anchors(void)

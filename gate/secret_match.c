@@ -107,10 +107,14 @@ static bool match_putty(const struct scan_view *v, size_t at, struct secret_matc
 {
 	static const char lines[] = "Private-Lines:";
 	const uint8_t *found = memmem(v->data + at, MIN(v->size - at, PUTTY_MAX), lines, strlen(lines));
+	size_t body = found ? (size_t)(found - v->data) + strlen(lines) : v->size;
 
-	if (!found)
+	/* Their number; without it, it is a program that writes such files. */
+	while (body < v->size && v->data[body] == ' ')
+		body++;
+	if (body >= v->size || !g_ascii_isdigit(v->data[body]))
 		return false;
-	ret->end = key_body_end(v, (size_t)(found - v->data) + strlen(lines));
+	ret->end = key_body_end(v, body);
 	ret->start = ret->shown = at;
 	ret->shown_end = at + strlen("PuTTY-User-Key-File-");
 	ret->rule = "private-key";
@@ -250,13 +254,55 @@ static bool match_curl(const struct scan_view *v, size_t at, struct secret_match
 			start++;
 		n = run_of(v, start, is_userinfo, USERINFO_MAX);
 		colon = memchr(text + start, ':', n);
-		if (!colon || !secret_password_is_plausible(text + start, colon - (text + start), colon + 1, text + start + n - (colon + 1)))
+		if (!colon)
 			continue;
+		if (!secret_password_is_plausible(text + start, colon - (text + start), colon + 1, text + start + n - (colon + 1)))
+			return false;
 		*ret = (struct secret_match){ .rule = "command-password", .what = "a password in a command", .shown = i, .shown_end = start };
 		ret->start = colon + 1 - text;
 		ret->end = start + n;
 		return true;
 	}
+	return false;
+}
+
+/* Behind @option, which stands in front of a word or begins one: a word that can be a password. */
+static bool take_argument(const struct scan_view *v, size_t at, const char *option, struct secret_match *ret)
+{
+	const char *text = (const char *)v->data;
+	size_t start = at + strlen(option), n;
+
+	if (!has_text(v, at, option))
+		return false;
+	while (start < v->size && (text[start] == '\'' || text[start] == '"'))
+		start++;
+	n = run_of(v, start, is_userinfo, USERINFO_MAX);
+	if (!secret_value_is_plausible(text + start, n, SECRET_PASSWORD))
+		return false;
+	*ret = (struct secret_match){ .rule = "command-password", .what = "a password in a command", .shown = at, .shown_end = start };
+	ret->start = start;
+	ret->end = start + n;
+	return true;
+}
+
+/* sshpass -p password */
+static bool match_sshpass(const struct scan_view *v, size_t at, struct secret_match *ret)
+{
+	size_t option = at + strlen("sshpass ");
+
+	return starts_word(v, at) && (take_argument(v, option, "-p ", ret) || take_argument(v, option, "-p", ret));
+}
+
+/* mysql -u user -ppassword, and mysqldump, mysqladmin */
+static bool match_mysql(const struct scan_view *v, size_t at, struct secret_match *ret)
+{
+	size_t limit = MIN(v->size, at + COMMAND_MAX);
+
+	if (!starts_word(v, at))
+		return false;
+	for (size_t i = at; i + 1 < limit && v->data[i] != '\n'; i++)
+		if (v->data[i] == ' ' && has_text(v, i, " -p") && !has_text(v, i, " -p "))
+			return take_argument(v, i + 1, "-p", ret);
 	return false;
 }
 
@@ -269,6 +315,8 @@ static const struct secret_anchor anchors[] = {
 	{ "basic ", true, match_basic },
 	{ "bearer ", true, match_bearer },
 	{ "curl ", false, match_curl },
+	{ "sshpass ", false, match_sshpass },
+	{ "mysql", false, match_mysql },
 	{ NULL, false, NULL },
 };
 

@@ -264,7 +264,8 @@ static bool is_reference(const char *value, size_t size)
 					      "local.", "module.", "data.", "import.", "projects/", "op://", "ssm:", "kms:", "aws:", "gcp:",
 					      "urn:", "did:", "rgba", "#", "@", "!", "*", "&", "base64:", "data:", "h1:", "h2:", "ssh-", NULL };
 	static const char *const inside[] = { "${", "{{", "$(", "%(", "<%", "://", "#{", "{0}", "{}", "->", "::", "()", "=>", "&&", "||",
-					      ".env", ".get", ".pem", ".json", ".yaml", ".yml", ".txt", ".key", ".crt", NULL };
+					      ".env", ".get", ".pem", ".json", ".yaml", ".yml", ".txt", ".key", ".crt",
+					      "[a-z", "[0-9", "[a-f", "[^", "\\d{", "\\w{", NULL };
 	char lower[VALUE_MAX + 1];
 
 	lower_copy(value, size, lower);
@@ -273,6 +274,36 @@ static bool is_reference(const char *value, size_t size)
 		if (g_str_has_prefix(lower, *s) && (strlen(*s) > 1 || strspn(lower + 1, "abcdefghijklmnopqrstuvwxyz_{}()<>%.-/\"'$[] ") == strlen(lower + 1)))
 			return true;
 	return contains_word(lower, inside);
+}
+
+/* "2024-01-15T10:30:00Z", also with blanks, fractions, an offset. */
+static bool is_timestamp(const char *value, size_t size)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd";
+
+	if (size < strlen(form))
+		return false;
+	for (size_t i = 0; i < strlen(form); i++)
+		if (form[i] == 'd' ? !g_ascii_isdigit(value[i]) : form[i] == 'T' ? !strchr("Tt _", value[i]) : value[i] != form[i])
+			return false;
+	for (size_t i = strlen(form); i < size; i++)
+		if (!g_ascii_isdigit(value[i]) && !strchr(":.+-,Zz ", value[i]))
+			return false;
+	return true;
+}
+
+/* "b.ownPass": names with dots between them, which is code. */
+static bool is_member(const char *value, size_t size)
+{
+	bool dot = false;
+
+	for (size_t i = 0; i < size; i++) {
+		if (value[i] == '.' && i > 0 && i + 1 < size && value[i - 1] != '.')
+			dot = true;
+		else if (!g_ascii_isalpha(value[i]) && value[i] != '_' && value[i] != '$')
+			return false;
+	}
+	return dot;
 }
 
 static bool is_uuid(const char *value, size_t size)
@@ -336,7 +367,7 @@ bool secret_value_is_plausible(const char *value, size_t size, enum secret_kind 
 	kinds = (c.lower > 0) + (c.upper > 0) + (c.digit > 0) + (c.other > 0);
 	if (c.space || c.high || kinds < 2 || c.lower + c.upper == 0 || is_mostly_separators(&c, size))
 		return false;
-	if (is_uuid(value, size) || secret_value_is_placeholder(value, size) || is_weak(value, size) || is_reference(value, size) ||
+	if (is_uuid(value, size) || is_timestamp(value, size) || is_member(value, size) || secret_value_is_placeholder(value, size) || is_weak(value, size) || is_reference(value, size) ||
 	    is_wordlike(value, size))
 		return false;
 	entropy = secret_entropy(value, size);

@@ -32,15 +32,22 @@ void apply_result_clear(struct apply_result *r)
 	*r = (struct apply_result){ 0 };
 }
 
+static bool may_not(int r)
+{
+	return r == -EACCES || r == -EPERM || r == -EROFS;
+}
+
 static int explain(GError **error, int r, const char *what, const char *path)
 {
 	enum store_error code = r == -ENOSPC || r == -EDQUOT ? STORE_ERROR_NO_SPACE :
 				r == -EBUSY		     ? STORE_ERROR_BUSY :
 				r == -ENOENT		     ? STORE_ERROR_NOT_FOUND :
+				may_not(r)		     ? STORE_ERROR_DENIED :
 							       STORE_ERROR_FAILED;
 
 	if (r < 0 && error && !*error)
-		g_set_error(error, STORE_ERROR, code, "commit: %s%s%s: %s", what, path ? " " : "", path ? path : "", g_strerror(-r));
+		g_set_error(error, STORE_ERROR, code, "%s%s%s: %s%s", what, path ? " " : "", path ? path : "", g_strerror(-r),
+			    may_not(r) && path && *path != '/' ? "; its directory has to be one that you can write to" : "");
 	return r;
 }
 
@@ -51,7 +58,7 @@ static int commit_init(struct commit *c, struct store *s, struct lower *l, GErro
 	*c = (struct commit){ .commits = -1, .dir = -1, .stepper = { .root = lower_root_fd(l), .files = -1 } };
 	r = commits_open(s, &c->commits);
 	if (r == -EBUSY) {
-		g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "commit: another process is committing from store %s", store_dir(s));
+		g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "another process is committing from store %s", store_dir(s));
 		return r;
 	}
 	c->notes = notes_new();
@@ -278,8 +285,9 @@ static int check_writable(const struct apply_job *job, GError **error)
 	struct statvfs fs;
 
 	if (fstatvfs(lower_root_fd(job->lower), &fs) == 0 && (fs.f_flag & ST_RDONLY)) {
-		g_set_error(error, STORE_ERROR, STORE_ERROR_FAILED,
-			    "commit: the workspace %s is on a file system that is mounted read-only; nothing was written", lower_path(job->lower));
+		g_set_error(error, STORE_ERROR, STORE_ERROR_DENIED,
+			    "the workspace %s is on a file system that is mounted read-only; nothing was written. Remount it, or use --patch FILE",
+			    lower_path(job->lower));
 		return -EROFS;
 	}
 	return 0;
@@ -389,7 +397,7 @@ int apply_changes(const struct apply_job *job, struct apply_result *ret, GPtrArr
 	if (r == 0) {
 		r = find_unfinished(&c, &state);
 		if (r > 0) {
-			g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "commit: an interrupted commit (%s) has to be recovered first", c.id);
+			g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "an interrupted commit (%s) has to be recovered first", c.id);
 			r = -EBUSY;
 		}
 		explain(error, r, "cannot use the store", store_dir(job->store));
@@ -566,7 +574,7 @@ static int find_finished(struct commit *c, const char *id, GError **error)
 		if (state == JOURNAL_FINISHED && (!id || strcmp(id, c->id) == 0))
 			return 0;
 	}
-	g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND, "commit: there is no commit %s%sto undo", id ? id : "", id ? " " : "");
+	g_set_error(error, STORE_ERROR, STORE_ERROR_NOT_FOUND, "there is no commit %s%sto undo", id ? id : "", id ? " " : "");
 	return -ENOENT;
 }
 
@@ -627,7 +635,7 @@ static int undo_or_check(struct store *s, struct lower *l, const char *id, bool 
 	if (r == 0) {
 		r = find_unfinished(&c, &state);
 		if (r > 0) {
-			g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "commit: an interrupted commit (%s) has to be recovered first", c.id);
+			g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "an interrupted commit (%s) has to be recovered first", c.id);
 			r = -EBUSY;
 		}
 	}

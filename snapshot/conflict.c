@@ -335,8 +335,11 @@ static bool workspace_kept_content(struct three *t)
 		return false;
 	if (S_ISREG(now->attr.mode) && t->base.has_sha256)
 		return now_hashes_to(t, t->base.sha256);
-	/* Never read whole, so there is no hash; a changed ctime alone comes from chmod, chown, link or an xattr. */
-	return base->ino == now->ino && base->attr.mtime == now->attr.mtime;
+	/*
+	 * Never read whole, so there is no hash; a changed ctime alone comes from chmod, chown, link or an xattr. Another inode is what
+	 * a commit of ours put back on another file system than the store's.
+	 */
+	return base->attr.mtime == now->attr.mtime && (base->ino == now->ino || is_known(t->r, t->c->path, now));
 }
 
 /* The path is another name of the workspace file that shows through. */

@@ -93,6 +93,35 @@ static int find_tip(struct git *g, struct git_target *b, GError **error)
 	return r < 0 ? git_failed(error, b->ref) : 0;
 }
 
+static int is_a_branch(const char *name, void *user)
+{
+	*(char **)user = g_strdup(name);
+	return 1;
+}
+
+/* A branch is a file, so none can lie below another. */
+static int check_neighbours(struct git *g, const struct git_target *b, GError **error)
+{
+	g_autofree char *above = g_strdup(b->ref), *below = g_strconcat(b->ref, "/*", NULL), *found = NULL, *why = NULL;
+	git_oid id;
+	int r = GIT_ENOTFOUND;
+
+	for (char *slash = strrchr(above, '/'); r == GIT_ENOTFOUND && slash > above + strlen(HEADS); slash = strrchr(above, '/')) {
+		*slash = '\0';
+		r = git_reference_name_to_id(&id, g->repo, above);
+	}
+	if (r == 0)
+		found = g_strdup(above);
+	else if (r != GIT_ENOTFOUND)
+		return git_failed(error, above);
+	else
+		git_reference_foreach_glob(g->repo, below, is_a_branch, &found);
+	if (!found)
+		return 0;
+	why = g_strdup_printf("cannot be made beside the branch %s: choose a name that is not a part of the other", found + strlen(HEADS));
+	return refuse(error, GIT_COMMIT_ERROR_REQUEST, b->ref, why);
+}
+
 static int place_on_tip(struct git *g, struct git_target *b, GError **error)
 {
 	const git_oid *tip = git_commit_id(b->tip), *head = g->head ? git_commit_id(g->head) : NULL;
@@ -128,8 +157,8 @@ int git_target_choose(struct git *g, struct git_target *ret, GError **error)
 		r = refuse(error, GIT_COMMIT_ERROR_BRANCH, b.ref,
 			   "is checked out: to move it would make the work tree look changed. Name another branch, or commit to the "
 			   "workspace and use git there");
-	if (r == 0 && b.tip)
-		r = place_on_tip(g, &b, error);
+	if (r == 0)
+		r = b.tip ? place_on_tip(g, &b, error) : check_neighbours(g, &b, error);
 	if (r < 0)
 		git_target_clear(&b);
 	else
@@ -160,5 +189,10 @@ int git_target_move(struct git *g, const struct git_target *b, const struct git_
 	git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
 	r = git_reference_create_matching(&ref, g->repo, b->ref, id, b->tip != NULL, b->tip ? git_commit_id(b->tip) : NULL, log);
 	git_reference_free(ref);
+	if (r == GIT_ELOCKED)
+		return refuse(error, GIT_COMMIT_ERROR_BRANCH, b->ref,
+			      "is locked: another git is at it. Try again; if there is none, remove its .lock file in the repository");
+	if (r == GIT_EMODIFIED || r == GIT_EEXISTS)
+		return refuse(error, GIT_COMMIT_ERROR_BRANCH, b->ref, "was moved by another git meanwhile. Try again");
 	return r < 0 ? git_failed(error, b->ref) : 0;
 }

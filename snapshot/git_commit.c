@@ -27,7 +27,12 @@ int git_failed(GError **error, const char *what)
 {
 	const git_error *e = git_error_last();
 
-	g_set_error(error, GIT_COMMIT_ERROR, GIT_COMMIT_ERROR_FAILED, "git: %s: %s", what, e ? e->message : "libgit2 failed");
+	if (e && strstr(e->message, "unsupported extension"))
+		g_set_error(error, GIT_COMMIT_ERROR, GIT_COMMIT_ERROR_FILTER,
+			    "git: %s: %s: what writes commits here (libgit2) cannot read it; use --patch FILE, and git apply and git commit with it",
+			    what, e->message);
+	else
+		g_set_error(error, GIT_COMMIT_ERROR, GIT_COMMIT_ERROR_FAILED, "git: %s: %s", what, e ? e->message : "libgit2 failed");
 	return -EIO;
 }
 

@@ -32,7 +32,7 @@ enum git_commit_error {
 	GIT_COMMIT_ERROR_REPOSITORY, /* there is none */
 	GIT_COMMIT_ERROR_REQUEST,    /* message, author or name of the branch can't be used */
 	GIT_COMMIT_ERROR_BRANCH,     /* can't be moved */
-	GIT_COMMIT_ERROR_FILTER,     /* a path needs a filter program */
+	GIT_COMMIT_ERROR_FILTER,     /* a path needs a filter program, or the repository a newer libgit2 */
 };
 
 struct git_commit_job {

@@ -174,6 +174,8 @@ static int place_over(struct stepper *st, const struct step *s, const struct pla
 	if (r < 0)
 		return r;
 	boundary("temporary in place");
+	/* It loses a name, which its other names show. */
+	touch(st, want->ino);
 	if (want_dir_empty && S_ISDIR(want->attr.mode) && unlinkat(at->dirfd, at->name, AT_REMOVEDIR) < 0) {
 		r = errno == ENOTEMPTY || errno == EEXIST ? -ESTALE : -errno;
 		drop_temporary(at, n);
@@ -303,8 +305,10 @@ static int do_delete(struct stepper *st, const struct step *s, const struct plac
 		return 0;
 	if (!is_before(st, s, now))
 		return -ESTALE;
-	if (s->copied)
+	if (s->copied) {
+		touch(st, s->before.ino);
 		return unlinkat(at->dirfd, at->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+	}
 	return take_out(st, at, n.object, &s->before);
 }
 

@@ -37,6 +37,7 @@ enum store_error {
 	STORE_ERROR_SCHEMA, /* written by a newer sbxfs */
 	STORE_ERROR_NO_SPACE,
 	STORE_ERROR_EXISTS,
+	STORE_ERROR_DENIED, /* modes, owners or a read-only file system forbid it */
 };
 
 #define ROOT_INO 1 /* also FUSE's number for the root */

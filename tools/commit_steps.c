@@ -36,6 +36,13 @@ static struct apply_job job_of(const struct commit_steps *c)
 	};
 }
 
+/* What else would help: the next step of --merge, or nothing more. */
+static const char *const remedies[] = {
+	[TEXT_MERGE_NONE] = ", or have texts merged with --merge",
+	[TEXT_MERGE_CLEAN] = "; --merge cannot merge these, --merge=markers writes both versions of a text",
+	[TEXT_MERGE_MARKERS] = "; no text of before is known for these, so they cannot be merged",
+};
+
 /* Takes @conflicts, which may be NULL or empty. */
 static bool has_none(struct commit_steps *c, GPtrArray *conflicts, GError **error)
 {
@@ -46,9 +53,8 @@ static bool has_none(struct commit_steps *c, GPtrArray *conflicts, GError **erro
 	}
 	c->conflicts = conflicts;
 	tool_error(error, EXIT_CONFLICT, ((const struct conflict *)conflicts->pdata[0])->path,
-		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, roll "
-		   "these back, or have texts merged with --merge",
-		   conflicts->len);
+		   "conflicts with the workspace: %u; nothing was written. Commit the other paths with -- PATH, or roll these back%s",
+		   conflicts->len, remedies[c->merge]);
 	return false;
 }
 

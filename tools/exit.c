@@ -126,6 +126,7 @@ static enum exit_code code_of_store(int code)
 	case STORE_ERROR_NO_SPACE:
 		return EXIT_NO_SPACE;
 	case STORE_ERROR_EXISTS:
+	case STORE_ERROR_DENIED:
 		return EXIT_USAGE;
 	case STORE_ERROR_SCHEMA:
 		return EXIT_POLICY;

@@ -18,6 +18,10 @@ static bool configure(struct gate_config *c, const struct gating *gating, GError
 		tool_error(error, EXIT_USAGE, NULL, "--checks: %s", wrong->message);
 		return false;
 	}
+	if (gating->test && !*gating->test) {
+		tool_error(error, EXIT_USAGE, NULL, "--test: an empty command tests nothing; leave the option out, or name a command");
+		return false;
+	}
 	if (gating->test) {
 		g_free(c->test);
 		c->test = g_strdup(gating->test);

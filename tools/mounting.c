@@ -287,12 +287,27 @@ static bool choose_sandbox(struct plan *p, GError **error)
 	return !p->existing || check_existing(p, error);
 }
 
-/* A view whose process was killed stays mounted and in the way. One whose process has the store and does not answer yet is just being mounted. */
+/* Whether the process of a mounted view is there: the view answers soon, then. A killed one has the store until the kernel is done with it. */
+static bool is_being_served(const struct sandbox *s)
+{
+	for (int i = 0; i < WAIT_STORE_STEPS && sandbox_is_locked(s->dir); i++) {
+		struct control *control = sandbox_connect(s, NULL);
+		bool live = control != NULL;
+
+		control_close(control);
+		if (live)
+			return true;
+		g_usleep(WAIT_STEP_US);
+	}
+	return sandbox_is_locked(s->dir);
+}
+
+/* A view whose process was killed stays mounted and in the way. */
 static bool clear_stale(const struct plan *p, GError **error)
 {
 	const struct sandbox *s = p->existing;
 
-	return !s || !s->mounted || s->live || sandbox_is_locked(s->dir) || mount_unmount(s->mountpoint, error);
+	return !s || !s->mounted || s->live || is_being_served(s) || mount_unmount(s->mountpoint, error);
 }
 
 /* Places */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fs/control.h"
+#include "snapshot/pathspec.h"
 #include "tools/attach.h"
 #include "tools/change_lines.h"
 #include "tools/change_text.h"
@@ -97,6 +98,37 @@ static bool check_commit(struct ending *e)
 	return true;
 }
 
+/* What cannot be rolled back by itself is a line, and the end is not possible then; so is what goes along. */
+static bool check_rollback(struct ending *e)
+{
+	struct review *r = e->r;
+	g_autoptr(GPtrArray) changes = NULL;
+	g_autoptr(pathspec_t) spec = NULL;
+	g_autoptr(GError) error = NULL;
+	g_auto(GStrv) paths = NULL, all = NULL;
+
+	if (e->refused->len == 0)
+		return true;
+	paths = g_new0(char *, e->refused->len + 1);
+	for (guint i = 0; i < e->refused->len; i++)
+		paths[i] = g_strdup(e->refused->pdata[i]);
+	if (!attached_changes(r->attached, r->to, r->from, paths, true, &changes, &r->error))
+		return false;
+	if (!roll_back_choose(r->attached, r->epoch, 0, paths, changes, &all, &error)) {
+		change_lines_add(e->lines, '!', 0, terminal_text(error->message, strlen(error->message), 0));
+		e->possible = false;
+		return true;
+	}
+	spec = pathspec_new((const char *const *)paths);
+	for (char **p = all; *p; p++) {
+		g_autofree char *path = terminal_text(*p, strlen(*p), 0);
+
+		if (pathspec_match(spec, *p) != PATHSPEC_ALL)
+			change_lines_add(e->lines, '-', 0, g_strdup_printf("goes along, as one change with what was rejected: %s", path));
+	}
+	return true;
+}
+
 static void add_item(struct ending *e, guint i)
 {
 	struct review_item *item = review_item(e->r, i);
@@ -121,7 +153,7 @@ static bool prepare(struct ending *e)
 	for (guint i = 0; i < selection_count(e->r->selection); i++)
 		add_item(e, i);
 	change_lines_add(e->lines, ' ', 0, g_strdup(""));
-	return selection_taken(e->r->selection, &e->taken, &e->r->error) >= 0 && check_commit(e);
+	return check_rollback(e) && selection_taken(e->r->selection, &e->taken, &e->r->error) >= 0 && check_commit(e);
 }
 
 /* Afterwards */

@@ -293,6 +293,28 @@ def test_review(t):
 
 
 @screen
+def test_review_of_what_was_moved(t):
+    """A part of a moved directory cannot go back alone; of an exchange both halves do, and the end says so before it asks."""
+    t.seed({'d/a': 'a\n' * 9, 'd/b': 'b\n' * 9, 'x': 'x\n', 'y': 'yy\n', 'z': 'z\n'})
+    yield
+    os.rename(t.m('d'), t.m('e'))
+    rename2(t.m('x'), t.m('y'), RENAME_EXCHANGE)
+    with review(t, '--', t.m('d'), t.m('e')) as tmux:
+        tmux.wait('R d/a -> e/a')
+        tmux.keys('r').keys('c').wait('rejected: R d/a -> e/a', 'd/a differs as a directory above it was moved', 'This cannot be done')
+        tmux.keys('Enter').wait('[-]     R d/a -> e/a')
+        tmux.keys('q').wait('Leave, with nothing done?')
+        tmux.keys('y').end(4)
+    eq((read(t.m('e/a')), read(t.m('e/b'))), (b'a\n' * 9, b'b\n' * 9), 'nothing was rolled back')
+    with review(t, '--', t.m('x')) as tmux:
+        tmux.wait('M x')
+        tmux.keys('r').keys('c').wait('rejected: M x', 'goes along, as one change with what was rejected: y', 'roll back 1?')
+        tmux.keys('y')
+        tmux.end()
+    eq((read(t.m('x')), read(t.m('y'))), (b'x\n', b'yy\n'), 'both are back')
+
+
+@screen
 def test_review_left(t):
     t.seed({'f': numbers()})
     yield

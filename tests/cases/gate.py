@@ -81,6 +81,8 @@ def test_switched_off(t):
     gate(t)
     gate(t, '--checks', 'secrets', code=1)
     gate(t, '--checks', 'nonsense', code=2)
+    gate(t, '--checks', '', code=2)
+    gate(t, '--test', '', code=2)
     gate(t, '--json', '--sarif', 'x', code=2)
     t.commit()
 

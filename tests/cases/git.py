@@ -100,6 +100,13 @@ def test_a_branch_moves_only_if_nothing_is_lost(t):
         check(branch in refused.err, f'{branch} is named: {refused.err}')
     for branch in ('no..pe', '-x', 'a b'):
         git_commit(t, branch, code=2)
+    git(t, 'branch', 'above/below/deep')
+    for branch, other in ('agent/sub/deep', 'agent'), ('above', 'above/below/deep'), ('above/below', 'above/below/deep'):
+        refused = git_commit(t, branch, code=2)
+        check(f'beside the branch {other}:' in refused.err, f'the other branch is named: {refused.err}')
+    write(t.w('.git/refs/heads/locked.lock'), '')
+    check('is locked' in git_commit(t, 'locked', code=8).err, 'a locked branch')
+    os.unlink(t.w('.git/refs/heads/locked.lock'))
     eq(git(t, 'rev-parse', 'main', 'elsewhere'), f'{head}\n{head}', 'branches that are checked out')
     nothing_else(t, index, '')
     git(t, 'commit', '-q', '--allow-empty', '-m', 'HEAD moves on')
@@ -138,6 +145,16 @@ def test_the_workspace_is_a_part_of_a_repository(t):
     commit = t.program('sbxfs-commit', 'part', '-y', '--git', 'agent', '-m', 'x').out.splitlines()[-1]
     eq(sorted(tree(t, commit, cwd=top)), ['.gitignore', 'c', 'sub/.gitignore', 'sub/b', 'sub/deep/n/f'], 'the tree')
     t.sbxfs('umount', 'part')
+
+
+@git_cases
+def test_a_repository_that_libgit2_cannot_read(t):
+    t.seed({'a': 'a\n'})
+    git(t, 'init', '-q', '--object-format=sha256')
+    yield
+    append(t.m('a'), 'more\n')
+    refused = git_commit(t, 'agent', code=10)
+    check('--patch' in refused.err, f'the remedy: {refused.err}')
 
 
 @git_cases

@@ -45,18 +45,22 @@ def test_changes_that_do_not_touch(t):
 
 @merges
 def test_changes_that_touch(t):
-    t.seed({'f': numbers(), 'other': 'o\n'})
+    t.seed({'f': numbers(), 'other': 'o\n', 'empty': ''})
     yield
+    write(t.m('empty'), 'sandbox\n')
+    write(t.w('empty'), 'owner\n')
     write(t.m('f'), numbers(first='sandbox'))
     write(t.m('other'), 'sandbox\n')
     write(t.w('f'), numbers(first='owner'))
     before = digest(t.low, EVERYTHING)
     refused = t.commit('--merge', code=5)
     check('f' in refused.err, f'the path is named: {refused.err}')
+    check('--merge=markers' in refused.err, f'the remedy: {refused.err}')
     same_lists(digest(t.low, EVERYTHING), before, 'the workspace')
     done = t.commit('--merge=markers')
     check('conflict markers' in done.err, f'it is told: {done.err}')
     eq(read(t.w('f')).split(b'\n2\n')[0], b'<<<<<<< workspace\nowner\n=======\nsandbox\n>>>>>>> sandbox', 'the markers')
+    eq(read(t.w('empty')), b'<<<<<<< workspace\nowner\n=======\nsandbox\n>>>>>>> sandbox\n', 'both sides filled an empty file')
     eq((read(t.m('f')), read(t.w('other')), t.name_status()), (read(t.w('f')), b'sandbox\n', {}), 'view and the rest')
 
 

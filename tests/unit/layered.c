@@ -186,12 +186,12 @@ static void make_row(struct layered *l, const char *path, struct node_row *ret)
 		put_name(l, path, ret->ino);
 }
 
-static void new_node(struct layered *l, const char *path, mode_t mode, const char *target)
+static void new_node(struct layered *l, const char *path, mode_t mode, dev_t dev, const char *target)
 {
 	struct node_row n = {
 		.ino = store_new_ino(l->store),
 		.flags = NODE_OWN_ATTR | NODE_OWN_TIMES | NODE_OWN_XATTR,
-		.attr = { .mode = mode, .uid = geteuid(), .gid = getegid(), .nlink = 1, .mtime = nsec_now() },
+		.attr = { .mode = mode, .uid = geteuid(), .gid = getegid(), .nlink = 1, .rdev = dev, .mtime = nsec_now() },
 		.target = g_strdup(target)
 	};
 
@@ -209,7 +209,7 @@ void view_write(struct layered *l, const char *path, const void *data, size_t si
 	struct node_row n = { 0 };
 
 	if (!e)
-		new_node(l, path, S_IFREG | 0644, NULL);
+		new_node(l, path, S_IFREG | 0644, 0, NULL);
 	OK(store_begin(l->store));
 	make_row(l, path, &n);
 	g_assert_true(S_ISREG(n.attr.mode));
@@ -253,17 +253,22 @@ void view_touch(struct layered *l, const char *path)
 
 void view_symlink(struct layered *l, const char *path, const char *target)
 {
-	new_node(l, path, S_IFLNK | 0777, target);
+	new_node(l, path, S_IFLNK | 0777, 0, target);
 }
 
 void view_mkdir(struct layered *l, const char *path)
 {
-	new_node(l, path, S_IFDIR | 0755, NULL);
+	new_node(l, path, S_IFDIR | 0755, 0, NULL);
 }
 
 void view_mkfifo(struct layered *l, const char *path)
 {
-	new_node(l, path, S_IFIFO | 0644, NULL);
+	new_node(l, path, S_IFIFO | 0644, 0, NULL);
+}
+
+void view_device(struct layered *l, const char *path, dev_t dev)
+{
+	new_node(l, path, S_IFCHR | 0644, dev, NULL);
 }
 
 static void view_edit(struct layered *l, const char *path, void (*edit)(struct node_row *n, const void *arg),

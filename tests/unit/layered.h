@@ -34,6 +34,7 @@ void view_touch(struct layered *l, const char *path);
 void view_symlink(struct layered *l, const char *path, const char *target);
 void view_mkdir(struct layered *l, const char *path);
 void view_mkfifo(struct layered *l, const char *path);
+void view_device(struct layered *l, const char *path, dev_t dev); /* of characters */
 void view_chmod(struct layered *l, const char *path, mode_t mode);
 void view_chown(struct layered *l, const char *path, uid_t id); /* also the group's */
 void view_xattr(struct layered *l, const char *path, const char *name, const char *value);

@@ -1001,6 +1001,71 @@ static void test_other_file_system(void **state)
 	in_child(other_file_system);
 }
 
+static void host_link(struct layered *l, const char *from, const char *to)
+{
+	g_autofree char *a = host_at(l, from), *b = host_at(l, to);
+
+	REQUIRE(link(a, b) == 0);
+}
+
+/* What one step does to a file changes the times of its other names, which are to be changed as well. */
+static void names_on_other_file_system(void)
+{
+	struct layered *l = layered_new();
+
+	if (!host_on_tmpfs(l))
+		_exit(77);
+	host_text(l, "changed", "base\n");
+	host_link(l, "changed", "changed-too");
+	host_text(l, "gone", "base\n");
+	host_link(l, "gone", "gone-too");
+	tick();
+	view_text(l, "changed", "agent\n");
+	view_remove(l, "changed-too");
+	view_remove(l, "gone");
+	view_remove(l, "gone-too");
+	commit_ok(l, NULL);
+	umount2(l->workspace, MNT_DETACH);
+	layered_free(l);
+}
+
+static void test_names_on_other_file_system(void **state)
+{
+	(void)state;
+	in_child(names_on_other_file_system);
+}
+
+/* What was put back has other inodes; it is no change of the owner's. */
+static void race_on_other_file_system(void)
+{
+	struct layered *l = layered_new();
+
+	if (!host_on_tmpfs(l))
+		_exit(77);
+	host_text(l, "a-file", "base\n");
+	host_symlink(l, "a-link", "base");
+	host_text(l, "a-text", "base\n");
+	tick();
+	view_remove(l, "a-file");
+	view_symlink(l, "a-file", "agent");
+	view_remove(l, "a-link");
+	view_symlink(l, "a-link", "agent");
+	view_remove(l, "a-text");
+	view_mkdir(l, "a-text");
+	view_text(l, "a-text/in", "agent\n");
+	run_race(l, race_delete, NULL, 0, "a-gone");
+	host_remove(l, "a-gone");
+	assert_refused(l, "");
+	umount2(l->workspace, MNT_DETACH);
+	layered_free(l);
+}
+
+static void test_race_on_other_file_system(void **state)
+{
+	(void)state;
+	in_child(race_on_other_file_system);
+}
+
 static void full_file_system(void)
 {
 	struct layered *l = layered_new();
@@ -1041,6 +1106,8 @@ static void test_full_file_system(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_on_other_file_system),
+		cmocka_unit_test(test_race_on_other_file_system),
 		TEST(test_everything_arrives),
 		TEST(test_nothing_to_do),
 		TEST(test_moved_files_keep_inodes),

@@ -261,6 +261,13 @@ static const struct sample secrets[] = {
 	{ "curl -u", "curl -u admin:{p14} https://nexus.corp/upload\n" },
 	{ "command line", "./deploy --host x --password={p14}\n" },
 	{ "sql", "CREATE USER app IDENTIFIED BY '{p14}';\n" },
+	{ "sql, alter", "ALTER USER app WITH ENCRYPTED PASSWORD '{p14}';\nALTER ROLE app WITH PASSWORD '{p14}';\n" },
+	{ "powershell", "$p = ConvertTo-SecureString -String \"{p14}\" -AsPlainText -Force\n" },
+	{ "sshpass", "sshpass -p '{p14}' ssh root@host\n" },
+	{ "mysql", "mysqldump -u root -p{p14} db > dump\n" },
+	{ "php, password", "define( 'DB_PASSWORD', '{p14}' );\n" },
+	{ "dockerfile, blank", "FROM x\nENV  NPM_TOKEN {a36}\n" },
+	{ "putty", "PuTTY-User-Key-File-2: ssh-rsa\nEncryption: none\nPublic-Lines: 1\nAAAA\nPrivate-Lines: 2\n{b64}\n{b64}\n" },
 	{ "xml element", "<server><password>{p14}</password></server>\n" },
 	{ "xml attributes", "<add key=\"ApiSecret\" value=\"{a32}\" />\n" },
 	{ "docker auth", "{\"auths\":{\"ghcr.io\":{\"auth\":\"{B16}\"}}}\n" },
@@ -363,6 +370,8 @@ static const struct sample harmless[] = {
 	/* Patterns and code */
 	{ "regex", "re.compile(r'gh[pousr]_[A-Za-z0-9]{36}')\n" },
 	{ "regex, aws", "AWS_KEY = \"(AKIA|ASIA)[0-9A-Z]{16}\"\n" },
+	{ "regex, table", "{ \"fly-token\", \"a Fly.io token\", \"fm1r_[A-Za-z0-9+/]{100,}={0,3}\" },\n" },
+	{ "regex, classes", "token_re = r'^v1\\.[0-9]{3}-\\w{20,40}$'\n" },
 	{ "regex, password", "password_pattern = \"^(?=.*[A-Z])(?=.*[0-9]).{8,}$\"\n" },
 	{ "identifier", "def reset_password_token_generator(): pass\n" },
 	{ "enum", "TokenKind::OpenParenthesisWithoutWhitespace2,\n" },
@@ -382,6 +391,12 @@ static const struct sample harmless[] = {
 	{ "file, yaml", "password_file: /run/secrets/db_password_1\n" },
 	{ "version", "token_version = \"v2024.01.15-beta3\"\n" },
 	{ "url", "token_url = \"https://login.microsoftonline.com/{U}/oauth2/v2.0/token\"\n" },
+	{ "putty, code", "'PuTTY-User-Key-File-2: ' + a; ppk += 'Private-Lines: ' + lines + '\\r\\n'; "
+			 "thisIsQuiteLongAsANameOfAFunction(anotherNameOfSomethingLong, withArgumentsThatAreLongAsWell)\n" },
+	{ "timestamp of use", "\"PasswordLastUsed\": \"2013-09-24T16:18:07Z\"\n" },
+	{ "comparison of members", "return a.ownPass === b.ownPass && c.userToken == that.userToken\n" },
+	{ "translation", "t(\"password\", \"Enter1Password!\"); __('new password', 'Neues-Kennwort-1')\n" },
+	{ "prose with a quote", "ENV is set. With password 'xyz' you get in; mysql -p asks; sshpass -p FILE\n" },
 	{ "timestamp", "secret_created = \"2024-01-15T10:30:00.123456Z\"\n" },
 	{ "prose", "The password must have 8 characters; the token: see section 3.2.1a.\n" },
 	{ "markdown", "| `API_KEY` | string | required, e.g. from https://example.com/keys-2024 |\n" },
@@ -631,7 +646,9 @@ static void test_hostile_texts_take_no_time(void **state)
 {
 	static const char *const units[] = { "-----BEGIN PRI{}VATE KEY-----", "eyJ", "eyJaaaaaaaaa.", "token=", "token='", "password:", "://a:b",
 					     "curl ", "gh{}p_", "key", "AKIA", "\\\"", "secret \"", "basic ", "PuTTY-User-Key-File-", "a=", "login ",
-					     "LS0tLS1CRUdJTi", ":AA", "secret,value", "password\t", "x://:", "{", "pass-", "auth." };
+					     "LS0tLS1CRUdJTi", ":AA", "secret,value", "password\t", "x://:", "{", "pass-", "auth.",
+					     "curl -u ab:x9.get_Aq7 ", "mysql -px9.get_Aq7 ", "mysql ", "sshpass -p ab1Test9 ", "ENV token x ", "define('secret', ",
+					     "identified by ", "with password " };
 	gint64 start = g_get_monotonic_time();
 	const size_t size = 4 * 1024 * 1024;
 

@@ -7,6 +7,8 @@
 #include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "gate/added.h"
@@ -230,6 +232,81 @@ static void test_secrets_new_body_under_old_header(void **state)
 	expect(l, "checks = secrets", "refuse secrets/private-key key:1\n");
 }
 
+/* What was there: attributes of a file that changes otherwise, the name of a file that stays. */
+static void test_secrets_that_were_there(void **state)
+{
+	struct layered *l = *state;
+	g_autofree char *key = fake_key(6), *full = g_build_filename(l->workspace, "x", NULL);
+
+	host_text(l, "x", "x\n");
+	host_text(l, ".netrc", "x\n");
+	if (setxattr(full, "user.note", key, strlen(key), 0) < 0)
+		skip();
+	view_text(l, "x", "y\n");
+	view_text(l, ".netrc", "y\n");
+	view_text(l, "new.P12", "y\n");
+	expect(l, "checks = secrets", "review secrets/key-file new.P12\n");
+}
+
+/* Fifty of one file are enough; the next file has its own. */
+static void test_secrets_of_one_file(void **state)
+{
+	struct layered *l = *state;
+	GString *text = g_string_new(NULL);
+	g_autoptr(gate_result_t) r = NULL;
+
+	for (unsigned i = 0; i < 60; i++) {
+		g_autofree char *key = fake_key(i);
+
+		g_string_append_printf(text, "%s\n", key);
+	}
+	view_text(l, "a", text->str);
+	view_text(l, "b", text->str);
+	r = run_with(l, "checks = secrets", NULL, NULL);
+	assert_int_equal(r->findings->len, 100);
+	g_string_free(text, TRUE);
+}
+
+/* What can't be read is never a pass. */
+static void expect_unreadable(struct layered *l, const char *settings)
+{
+	g_autoptr(gate_config_t) config = config_of(settings);
+	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER), to = tree_open(l->store, l->lower, EPOCH_LIVE);
+	g_autoptr(GPtrArray) changes = layered_changes(l, TREE_LOWER, EPOCH_LIVE, NULL);
+	const struct gate_job job = { .from = from, .to = to, .changes = changes, .config = config };
+	struct gate_result *r = NULL;
+	g_autoptr(GError) error = NULL;
+	g_autofree char *full = g_build_filename(l->workspace, "package.json", NULL);
+
+	assert_int_equal(unlink(full), 0);
+	assert_false(gate_run(&job, &r, &error));
+	assert_non_null(error);
+	assert_non_null(strstr(error->message, "package.json"));
+	assert_null(r);
+}
+
+static void test_unreadable_old_version(void **state)
+{
+	static const char *const checks[] = { "checks = secrets", "checks = personal", "checks = manifests", "checks = size" };
+	struct layered *l = *state;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
+		host_text(l, "package.json", "{\n}\n");
+		view_text(l, "package.json", "{}\n");
+		expect_unreadable(l, checks[i]);
+	}
+}
+
+static void test_unreadable_new_version(void **state)
+{
+	struct layered *l = *state;
+
+	host_text(l, "package.json", "{}\n");
+	view_mkdir(l, "d");
+	view_rename(l, "package.json", "d/package.json");
+	expect_unreadable(l, "checks = manifests");
+}
+
 /* Nothing that the sandboxed program can write is asked. */
 static void test_secrets_no_excuse_from_inside(void **state)
 {
@@ -259,6 +336,7 @@ static void test_secrets_excuses_of_the_policy(void **state)
 	expect(l, "checks = secrets\nsecret_paths = d/", "");
 	expect(l, "checks = secrets\nsecret_paths = e/", "refuse secrets/github-token d/a:1\n");
 	expect(l, by_word, "");
+	expect(l, "checks = secrets\nsecret_words = another", "refuse secrets/github-token d/a:1\n");
 	r = run_with(l, "checks = secrets", NULL, NULL);
 	known = g_strdup_printf("# known\n%s d/a, revoked\n", ((struct gate_finding *)r->findings->pdata[0])->fingerprint);
 	g_assert_true(g_file_set_contents(baseline, known, -1, NULL));
@@ -267,6 +345,29 @@ static void test_secrets_excuses_of_the_policy(void **state)
 	/* It knows one value in one file. */
 	view_text(l, "d/b", text);
 	expect(l, by_baseline, "refuse secrets/github-token d/b:1\n");
+}
+
+static void test_config_values(void **state)
+{
+	g_autoptr(gate_config_t) c = config_of("max_size = 2K\nmax_lines = 3M\ntest_time = 2m\nallow = re:^(ab){1,2}/"),
+				 d = config_of("max_size = 7\ntest_time = 3h\nallow = a, b\\,c"), e = config_of("test_time = 90s");
+
+	(void)state;
+	assert_int_equal(c->limits.size, 2048);
+	assert_int_equal(c->limits.lines, 3 << 20);
+	assert_int_equal(c->test_seconds, 120);
+	assert_int_equal(c->allow[1]->len, 1);
+	assert_true(gate_patterns_match(c->allow[1], "abab/x", false, false));
+	assert_int_equal(d->limits.size, 7);
+	assert_int_equal(d->test_seconds, 3 * 3600);
+	assert_int_equal(d->allow[1]->len, 2);
+	assert_true(gate_patterns_match(d->allow[1], "b,c", false, false));
+	assert_int_equal(e->test_seconds, 90);
+	assert_false(gate_config_set_checks(c, "", NULL));
+	assert_false(gate_config_set_checks(c, "secrets, nothing", NULL));
+	assert_true(gate_config_set_checks(c, "secrets, tests", NULL));
+	assert_int_equal(c->checks, 1u << GATE_SECRETS | 1u << GATE_TESTS);
+	assert_true(c->tests_named);
 }
 
 static void expect_config_error(const char *settings, const char *workspace, const char *want)
@@ -436,6 +537,31 @@ static void test_modes(void **state)
 	       "review modes/executable run\nreview modes/executable suid\n");
 }
 
+/* What is no news: a type and bits that were there before; what a name in the path goes through. */
+static void test_modes_of_what_was_there(void **state)
+{
+	struct layered *l = *state;
+
+	host_mkdir(l, "group");
+	host_text(l, "gone", "x\n");
+	host_text(l, "named", "x\n");
+	host_symlink(l, "link", "named");
+	host_symlink(l, "out", "/etc");
+	host_text(l, "run", "x\n");
+	view_chmod(l, "group", 02775);
+	view_remove(l, "gone");
+	view_device(l, "null", makedev(1, 3));
+	view_mkdir(l, "d");
+	view_symlink(l, "d/dots", "./..//d/../named");
+	view_symlink(l, "d/missing", "no/such/../../../named");
+	/* The same text leads elsewhere from here; and one that was outside already is news under a new name. */
+	view_rename(l, "link", "d/link");
+	view_rename(l, "out", "d/out");
+	view_chmod(l, "run", 0700);
+	expect(l, "checks = modes",
+	       "refuse modes/link-outside d/out\nrefuse modes/device null\nreview modes/setgid-directory group\nreview modes/executable run\n");
+}
+
 static void test_size(void **state)
 {
 	struct layered *l = *state;
@@ -449,12 +575,17 @@ static void test_size(void **state)
 	}
 	view_text(l, "d/f25", "one\n2\n");
 	view_text(l, "big", "0123456789");
+	view_mkdir(l, "no-file");
 	expect(l, "checks = size", "review size/share *\n");
 	expect(l, "checks = size\nmax_share = 70", "review size/share *\n");
 	expect(l, "checks = size\nmax_share = 71", "");
 	expect(l, "checks = size\nmax_share = 100\nmax_files = 21\nmax_deleted = 19\nmax_lines = 42\nmax_size = 9",
 	       "review size/files *\nreview size/lines *\nreview size/deletions *\nreview size/large-file big\n");
 	expect(l, "checks = size\nmax_share = 100\nmax_files = 22\nmax_deleted = 20\nmax_lines = 43\nmax_size = 10", "");
+	/* A file that a directory took the place of is gone. */
+	view_remove(l, "d/f26");
+	view_mkdir(l, "d/f26");
+	expect(l, "checks = size\nmax_share = 100\nmax_files = 22", "review size/files *\n");
 }
 
 static void test_personal(void **state)
@@ -482,7 +613,7 @@ static void test_control(void **state)
 		{ ".git/objects/aa/bb", CONTROL_GIT }, { ".git/index", CONTROL_GIT }, { ".gitmodules", CONTROL_GIT },
 		{ ".claude/settings.json", CONTROL_AGENT }, { "AGENTS.md", CONTROL_AGENT }, { "x/CLAUDE.md", CONTROL_AGENT },
 		{ ".mcp.json", CONTROL_AGENT }, { ".vscode/tasks.json", CONTROL_AGENT }, { ".cursor/rules", CONTROL_AGENT },
-		{ ".codex/config.toml", CONTROL_AGENT }, { "Dockerfile", CONTROL_DEPLOY }, { "app.Dockerfile", CONTROL_DEPLOY },
+		{ ".codex/config.toml", CONTROL_AGENT }, { ".devcontainer.json", CONTROL_AGENT }, { ".hg/hgrc", CONTROL_SHELL }, { "Dockerfile", CONTROL_DEPLOY }, { "app.Dockerfile", CONTROL_DEPLOY },
 		{ "infra/main.tf", CONTROL_DEPLOY }, { "net.tf", CONTROL_DEPLOY }, { "k8s/a.yaml", CONTROL_DEPLOY },
 		{ "CODEOWNERS", CONTROL_PERMISSION }, { "nginx.conf", CONTROL_NETWORK }, { "src/billing/x.c", CONTROL_BILLING },
 		{ "src/stripe_webhook.py", CONTROL_BILLING }, { ".npmrc", CONTROL_SHELL }, { ".sbxfs.ini", CONTROL_POLICY },
@@ -490,6 +621,7 @@ static void test_control(void **state)
 		{ "docs/github.md", CONTROL_NONE }, { "\xff/\xfe", CONTROL_NONE }, { "", CONTROL_NONE },
 	};
 	struct layered *l = *state;
+	g_autofree char *filler = g_strnfill(256 * 1024 - 5, '#'), *far = g_strconcat("kind: x\n", filler, "\napiVersion: v1\n", NULL);
 
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
 		if (control_kind_of(rows[i].path) != rows[i].kind)
@@ -500,11 +632,17 @@ static void test_control(void **state)
 	view_rename(l, ".github/x", "x");
 	view_text(l, "some.yaml", "# x\napiVersion: v1\nkind: Pod\n");
 	view_text(l, "other.yaml", "a: b\n  apiVersion: v1\n");
+	view_text(l, "words.yml", "myapiVersion: v1\nmankind: x\nkind\napiVersion\n");
+	view_text(l, "pod.json", "{\"apiVersion\": \"v1\", \"kind\" : \"Pod\"}");
+	view_text(l, "deep.YML", " apiVersion: v1\n 'kind': Pod\n");
+	view_text(l, "far.yaml", far);
 	view_mkdir(l, ".git");
 	view_mkdir(l, ".claude");
 	view_text(l, ".claude/x", "y\n");
 	expect(l, "checks = control",
-	       "refuse control/git-code .git\nreview control/agent .claude/x\nreview control/ci .github/x\nreview control/kubernetes some.yaml\n");
+	       "refuse control/git-code .git\nreview control/agent .claude/x\nreview control/ci .github/x\n"
+	       "review control/kubernetes deep.YML\nreview control/kubernetes far.yaml\nreview control/kubernetes pod.json\n"
+	       "review control/kubernetes some.yaml\n");
 }
 
 static void test_manifests(void **state)
@@ -532,7 +670,7 @@ static void test_manifests(void **state)
 	       "review manifests/new-build-code Gemfile:3\nreview manifests/new-dependency build.gradle:1\nreview manifests/changed-dependency go.mod:3\n"
 	       "review manifests/new-dependency go.mod:4\nreview manifests/new-source go.mod:6\nreview manifests/new-install-script package.json:3\n"
 	       "review manifests/changed-script package.json:3\nreview manifests/changed-dependency package.json:4\n"
-	       "review manifests/new-dependency package.json:4\nreview manifests/new-dependency pom.xml:3\nreview manifests/new-dependency pom.xml:4\n"
+	       "review manifests/new-dependency package.json:4\nreview manifests/new-dependency pom.xml:1\n"
 	       "review manifests/new-dependency pyproject.toml:4\nreview manifests/new-dependency pyproject.toml:7\n"
 	       "review manifests/new-dependency requirements.txt:2\nreview manifests/new-source requirements.txt:3\n"
 	       "review manifests/build-code setup.py\nreview manifests/lock-file yarn.lock\n");
@@ -542,9 +680,35 @@ static void test_manifest_unreadable(void **state)
 {
 	struct layered *l = *state;
 
+	g_autofree char *blanks = g_strnfill(4 * 1024 * 1024, '\n'), *large = g_strconcat(blanks, "{}", NULL);
+
 	view_text(l, "package.json", "{\"dependencies\": {\"a\": \"1\"},}");
 	view_symlink(l, "Cargo.toml", "x");
-	expect(l, "checks = manifests", "review manifests/unreadable Cargo.toml\nreview manifests/unreadable package.json\n");
+	view_mkdir(l, "d");
+	view_text(l, "d/package.json", large);
+	expect(l, "checks = manifests",
+	       "review manifests/unreadable Cargo.toml\nreview manifests/unreadable d/package.json\nreview manifests/unreadable package.json\n");
+}
+
+/* A directory is none, a mode does not matter, a new place and a deletion do. */
+static void test_manifests_change_otherwise(void **state)
+{
+	struct layered *l = *state;
+
+	host_text(l, "yarn.lock", "x\n");
+	host_text(l, "Cargo.lock", "x\n");
+	host_text(l, "go.mod", "module x\n");
+	host_text(l, "setup.cfg", "x\n");
+	host_text(l, "x/go.sum", "x\n");
+	view_chmod(l, "yarn.lock", 0600);
+	view_remove(l, "Cargo.lock");
+	view_remove(l, "go.mod");
+	view_text(l, "setup.cfg", "y\n");
+	view_mkdir(l, "package.json");
+	view_rename(l, "x/go.sum", "go.sum");
+	expect(l, "checks = manifests",
+	       "review manifests/deleted Cargo.lock\nreview manifests/deleted go.mod\nreview manifests/lock-file go.sum\n"
+	       "review manifests/changed setup.cfg\n");
 }
 
 static bool count_strings(const char *const *keys, unsigned depth, const char *value, uint64_t line, void *user)
@@ -560,9 +724,9 @@ static bool count_strings(const char *const *keys, unsigned depth, const char *v
 static void test_json_strings(void **state)
 {
 	static const char *const good[] = { "{}", "[]", " {\"a\": [1, -2.5e3, true, null, \"x\", {\"b\": \"y\"}]} ", "\"x\"", "1", "{\"\\ud83d\\ude00\":\"\"}",
-					    "\xef\xbb\xbf{\"a\":\"b\"}" };
+					    "\xef\xbb\xbf{\"a\":\"b\"}", "\"\\n\\t\\b\\f\\r\\\\\\/\\\"\\u00e9\"" };
 	static const char *const bad[] = { "", "{", "[", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1,]", "[1 2]", "{a:1}", "\"x", "\"\\x\"", "\"\\u12\"",
-					   "\"\\ud83d\"", "\"\n\"", "{} {}", "]", "// x\n{}", "{\"a\":\"b\"]" };
+					   "\"\\ud83d\"", "\"\n\"", "{} {}", "]", "// x\n{}", "\"\\u12g4\"", "\"\\udc00\"", "\"\\ud83d\\u0041\"", "\"\\", "\"\\u", "{\"a\":\"b\"]" };
 	GString *deep = g_string_new(NULL);
 	unsigned n = 0;
 
@@ -736,6 +900,41 @@ static void test_many_findings(void **state)
 	g_string_free(text, TRUE);
 }
 
+/* What is refused stays on the list, whatever comes before it. */
+static void test_refused_among_many(void **state)
+{
+	struct layered *l = *state;
+	g_autoptr(gate_result_t) r = NULL;
+	g_autofree char *text = NULL;
+
+	view_mkdir(l, ".ci");
+	view_mkdir(l, "z");
+	view_mkdir(l, "z/.git");
+	for (int i = 0; i < 1001; i++) {
+		g_autofree char *path = g_strdup_printf(".ci/%d", i);
+
+		view_text(l, path, "");
+	}
+	view_text(l, "z/.git/config", "");
+	r = run_with(l, "checks = control", NULL, NULL);
+	text = findings_text(r);
+	assert_true(g_str_has_prefix(text, "refuse control/git-code z/.git"));
+	assert_int_equal(r->unlisted, 1);
+}
+
+/* A message shows what is in it, in its order. */
+static void test_unseen_characters(void **state)
+{
+	struct layered *l = *state;
+	g_autoptr(gate_result_t) r = NULL;
+
+	view_text(l, "requirements.txt", "a\xe2\x80\xae\x1b[1m\xc2\x9b\xe2\x80\x8b\xc3\xa9\n");
+	r = run_with(l, "checks = manifests", NULL, NULL);
+	assert_int_equal(r->findings->len, 1);
+	assert_string_equal(((const struct gate_finding *)r->findings->pdata[0])->message,
+			    "new dependency a\xef\xbf\xbd\x20 = a\xef\xbf\xbd [1m\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -750,19 +949,26 @@ int main(void)
 		TEST(test_secrets_behind_old_ones),
 		TEST(test_secrets_everywhere),
 		TEST(test_secrets_new_body_under_old_header),
+		TEST(test_secrets_that_were_there),
+		TEST(test_secrets_of_one_file),
+		TEST(test_unreadable_old_version),
+		TEST(test_unreadable_new_version),
 		TEST(test_secrets_no_excuse_from_inside),
 		TEST(test_secrets_excuses_of_the_policy),
+		cmocka_unit_test(test_config_values),
 		TEST(test_config_errors),
 		cmocka_unit_test(test_layers),
 		cmocka_unit_test(test_workspace_layer_only_tightens),
 		cmocka_unit_test(test_default_checks),
 		TEST(test_scope),
 		TEST(test_modes),
+		TEST(test_modes_of_what_was_there),
 		TEST(test_size),
 		TEST(test_personal),
 		TEST(test_control),
 		TEST(test_manifests),
 		TEST(test_manifest_unreadable),
+		TEST(test_manifests_change_otherwise),
 		cmocka_unit_test(test_json_strings),
 		cmocka_unit_test(test_manifests_of_noise),
 		cmocka_unit_test(test_token_patterns),
@@ -770,6 +976,8 @@ int main(void)
 		TEST(test_no_tests_by_default),
 		TEST(test_reports),
 		TEST(test_many_findings),
+		TEST(test_refused_among_many),
+		TEST(test_unseen_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,74 @@ static void test_settle_of_exchanged_directories(void **state)
 	check_changes(v, "");
 }
 
+/* Between what a commit writes and its end the workspace has it, which must not bring back what was deleted meanwhile. */
+static void test_deleted_during_a_commit(void **state)
+{
+	static const char *const names[] = { "gone", "moved", "twice" };
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct committing *c;
+
+	(void)state;
+	assert_int_equal(view_text(v, "gone", "1"), 0);
+	assert_int_equal(view_text(v, "moved", "1"), 0);
+	assert_int_equal(view_text(v, "again", "1"), 0);
+	assert_int_equal(view_text(v, "twice", "1"), 0);
+	c = view_commit_begin(v, NULL);
+	assert_int_equal(view_unlink(v, "gone"), 0);
+	assert_int_equal(view_rename(v, "moved", "there", 0), 0);
+	assert_int_equal(view_unlink(v, "again"), 0);
+	assert_int_equal(view_text(v, "again", "2"), 0);
+	assert_int_equal(view_unlink(v, "twice"), 0);
+	assert_int_equal(view_text(v, "twice", "2"), 0);
+	assert_int_equal(view_unlink(v, "twice"), 0);
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		g_autofree char *remove = g_strdup_printf("rm %s", names[i]);
+
+		/* As the commit will. */
+		host_text(v, names[i], "1");
+		assert_int_equal(view_ino(v, names[i]), 0);
+		host_run(v, remove);
+	}
+	assert_true(view_commit_end(v, c));
+	check_changes(v, "D gone\nD twice\nM again\nR moved -> there\n");
+	view_check(v);
+	assert_true(view_commit(v, NULL));
+	check_changes(v, "");
+	view_check(v);
+}
+
+/* A reader that commits nothing leaves nothing behind, and what the owner makes is seen. */
+static void test_deleted_while_somebody_reads(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t rows, first, second;
+
+	(void)state;
+	assert_int_equal(view_mkdir(v, "d"), 0);
+	rows = view_rows(v, "name");
+	assert_int_equal(view_text(v, "gone", "1"), 0);
+	assert_int_equal(view_text(v, "again", "1"), 0);
+	assert_int_equal(view_mkdir(v, "d/e"), 0);
+	assert_int_equal(view_text(v, "d/e/f", "1"), 0);
+	assert_int_equal(overlay_pin(v->overlay, &first), 0);
+	assert_int_equal(overlay_pin(v->overlay, &second), 0);
+	assert_int_equal(view_unlink(v, "gone"), 0);
+	assert_int_equal(view_unlink(v, "again"), 0);
+	assert_int_equal(view_text(v, "again", "2"), 0);
+	assert_int_equal(view_unlink(v, "d/e/f"), 0);
+	assert_int_equal(view_rmdir(v, "d/e"), 0);
+	host_text(v, "gone", "by the owner");
+	overlay_unpin(v->overlay, first);
+	assert_int_equal(view_ino(v, "gone"), 0);
+	overlay_unpin(v->overlay, second);
+	check_text(v, "gone", "by the owner");
+	check_text(v, "again", "2");
+	assert_int_equal(view_unlink(v, "again"), 0);
+	assert_int_equal(view_rows(v, "name"), rows);
+	check_changes(v, "A d\n");
+	view_check(v);
+}
+
 static void test_settle_keeps_later_changes(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -573,6 +641,8 @@ int main(void)
 		cmocka_unit_test(test_settle_of_a_file_with_two_names),
 		cmocka_unit_test(test_settle_of_a_name_that_was_followed),
 		cmocka_unit_test(test_settle_of_exchanged_directories),
+		cmocka_unit_test(test_deleted_during_a_commit),
+		cmocka_unit_test(test_deleted_while_somebody_reads),
 		cmocka_unit_test(test_settle_keeps_later_changes),
 		cmocka_unit_test(test_settle_of_a_part_of_a_renamed_directory),
 		cmocka_unit_test(test_commit_of_a_file_over_another_keeps_xattrs),

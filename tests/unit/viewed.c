@@ -506,6 +506,7 @@ void view_rollback(struct viewed *v, int64_t epoch, const char *paths)
 }
 
 struct committing {
+	struct viewed *view;
 	struct store *store;
 	struct lower *lower;
 	struct tree *from, *to;
@@ -516,6 +517,8 @@ struct committing {
 
 void view_commit_free(struct committing *c)
 {
+	if (c->view->overlay)
+		overlay_unpin(c->view->overlay, c->job.epoch);
 	g_ptr_array_unref(c->job.changes);
 	selection_free(c->selection);
 	g_clear_pointer(&c->changes, g_ptr_array_unref);
@@ -534,6 +537,7 @@ struct committing *view_commit_begin(struct viewed *v, const char *paths)
 	g_autoptr(GError) error = NULL;
 	int64_t epoch;
 
+	c->view = v;
 	viewed_open(v);
 	OK(overlay_pin(v->overlay, &epoch));
 	c->store = store_open(v->store_dir, STORE_READ, &error);
