@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fs/fuse_device.h"
+#include "fs/heritage.h"
 #include "fs/overlay.h"
 #include "snapshot/gc.h"
 #include "snapshot/store.h"
@@ -61,6 +62,7 @@ static GVariant *message_counts(void)
 static GVariant *op_status(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	g_autofree char *mountpoint = NULL;
+	const struct heritage *h = overlay_heritage(o);
 	struct overlay_counters counters;
 	struct store_usage usage;
 	uint64_t names = 0;
@@ -81,6 +83,8 @@ static GVariant *op_status(struct overlay *o, const struct request *request, int
 		return control_fail(error, r, "status");
 	g_variant_dict_init(&d, NULL);
 	g_variant_dict_insert(&d, "pid", "i", (int)getpid());
+	g_variant_dict_insert(&d, "keeper", "i", h && getppid() == h->keeper ? h->keeper : 0);
+	g_variant_dict_insert(&d, "takeovers", "u", h ? h->worker : 0);
 	g_variant_dict_insert(&d, "mountpoint", "s", mountpoint ? mountpoint : "");
 	g_variant_dict_insert(&d, "epoch", "x", epoch);
 	g_variant_dict_insert(&d, "names", "t", names);
@@ -106,10 +110,10 @@ static GVariant *op_root(struct overlay *o, const struct request *request, int *
 static GVariant *op_pin(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	int64_t epoch;
-	int r = overlay_pin(o, &epoch);
+	int r;
 
-	(void)request;
 	(void)ret_fd;
+	r = g_variant_dict_lookup(request->in, "epoch", "x", &epoch) ? overlay_pin_again(o, epoch) : overlay_pin(o, &epoch);
 	return r < 0 ? control_fail(error, r, "pin") : answer_epoch(epoch);
 }
 
@@ -382,11 +386,8 @@ static GVariant *op_limit(struct overlay *o, const struct request *request, int 
 	int r = -EINVAL;
 
 	(void)ret_fd;
-	if (g_variant_dict_lookup(request->in, "disk", "t", &disk)) {
-		overlay_lock(o);
-		r = store_set_limit(overlay_store(o), disk);
-		overlay_unlock(o);
-	}
+	if (g_variant_dict_lookup(request->in, "disk", "t", &disk))
+		r = overlay_set_limit(o, disk);
 	return r < 0 ? control_fail(error, r, "limit") : answer_empty();
 }
 

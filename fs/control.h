@@ -13,10 +13,11 @@
  * names need not be UTF-8. The answer to "root" carries a file descriptor (SCM_RIGHTS). Only the owner of the store may connect, from
  * outside of any confinement: a process with other user or process namespaces than the server's is hung up on.
  *
- *   status    {}                                    -> pid i, mountpoint s, epoch x, names t (rows), nodes t (in memory), disk-used t, disk-limit t
+ *   status    {}                                    -> pid i, keeper i (see fs/keeper.h; 0 = none), takeovers u (since the mount), mountpoint s, epoch x, names t (rows), nodes t (in memory), disk-used t, disk-limit t
  *             (bytes, see store_usage(); 0 = no limit), messages a{st}
  *   root      {}                                    -> + descriptor of the workspace's real root, under any mount
  *   pin       {}                                    -> epoch x: a state that stays immutable and readable until unpin or disconnect
+ *             {epoch x}: the same for one that a process which died had given
  *   unpin     {epoch x}
  *   snapshot  {name s}                              -> epoch x
  *   snapshot-delete {name s}
@@ -77,6 +78,12 @@ void control_stop(struct control_server *s);
 /* control_connect() - to a mounted sandbox; control_local() - to an overlay of this process, borrowed. */
 struct control *control_connect(const char *path, GError **error);
 struct control *control_local(struct overlay *o);
+/* control_reach() - as control_connect(); where the process that served died, it waits for the one that takes over, up to ten seconds. */
+struct control *control_reach(const char *path, GError **error);
+/*
+ * control_call() - @arguments may be floating, or NULL. Where the process died, the call goes to the one that takes over, and pins go with it; but
+ * what it may have carried out already, and is not the same done twice, is CONTROL_ERROR_GONE.
+ */
 GVariant *control_call(struct control *c, const char *operation, GVariant *arguments, GError **error);
 int control_root_fd(struct control *c, GError **error);
 /* control_record() - adds @r to the audit; its time is that of the call. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control_socket - the operations of control.h over a unix socket, and the two ways to call them
+ * control_socket - the operations of control.h, answered on a unix socket
  */
 #include <errno.h>
-#include <gio/gunixfdmessage.h>
 #include <gio/gunixsocketaddress.h>
 #include <glib/gstdio.h>
 #include <stdbool.h>
@@ -12,104 +11,11 @@
 #include <unistd.h>
 
 #include "fs/control.h"
+#include "fs/control_message.h"
 #include "fs/overlay.h"
 
-#define MESSAGE_MAX (64u * 1024 * 1024)
 /* A run has two for as long as it lives. */
 #define CONNECTIONS 256
-#define REQUEST_TYPE G_VARIANT_TYPE("(sa{sv})")
-#define ANSWER_TYPE G_VARIANT_TYPE("(ba{sv})")
-
-/* One message: a 32-bit length, then that many bytes. A descriptor rides on the length. */
-
-static bool socket_send_all(GSocket *socket, const void *data, size_t size, int fd, GError **error)
-{
-	g_autoptr(GSocketControlMessage) rights = NULL;
-	const char *p = data;
-
-	if (fd >= 0) {
-		rights = g_unix_fd_message_new();
-		if (!g_unix_fd_message_append_fd(G_UNIX_FD_MESSAGE(rights), fd, error))
-			return false;
-	}
-	while (size > 0) {
-		GOutputVector v = { p, size };
-		gssize n = g_socket_send_message(socket, NULL, &v, 1, rights ? &rights : NULL, rights ? 1 : 0, 0, NULL, error);
-
-		if (n < 0)
-			return false;
-		g_clear_object(&rights);
-		p += n;
-		size -= n;
-	}
-	return true;
-}
-
-static bool socket_receive_all(GSocket *socket, void *data, size_t size, int *ret_fd, GError **error)
-{
-	char *p = data;
-
-	while (size > 0) {
-		GInputVector v = { p, size };
-		GSocketControlMessage **messages = NULL;
-		int count = 0;
-		gssize n = g_socket_receive_message(socket, NULL, &v, 1, &messages, &count, NULL, NULL, error);
-
-		for (int i = 0; i < count; i++) {
-			if (ret_fd && *ret_fd < 0 && G_IS_UNIX_FD_MESSAGE(messages[i])) {
-				int fds = 0;
-				g_autofree int *list = g_unix_fd_message_steal_fds(G_UNIX_FD_MESSAGE(messages[i]), &fds);
-
-				for (int k = 1; k < fds; k++)
-					close(list[k]);
-				*ret_fd = fds > 0 ? list[0] : -1;
-			}
-			g_object_unref(messages[i]);
-		}
-		g_free(messages);
-		if (n < 0)
-			return false;
-		if (n == 0) {
-			g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the process that serves the view ended");
-			return false;
-		}
-		p += n;
-		size -= n;
-	}
-	return true;
-}
-
-static bool message_send(GSocket *socket, GVariant *message, int fd, GError **error)
-{
-	g_autoptr(GVariant) v = g_variant_ref_sink(message);
-	guint32 size = g_variant_get_size(v);
-
-	return socket_send_all(socket, &size, sizeof(size), fd, error) &&
-	       (size == 0 || socket_send_all(socket, g_variant_get_data(v), size, -1, error));
-}
-
-static GVariant *message_receive(GSocket *socket, const GVariantType *type, int *ret_fd, GError **error)
-{
-	g_autoptr(GVariant) v = NULL;
-	guint32 size;
-	char *data;
-
-	if (!socket_receive_all(socket, &size, sizeof(size), ret_fd, error))
-		return NULL;
-	if (size > MESSAGE_MAX) {
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_FAILED, "a message of %u bytes is too long", size);
-		return NULL;
-	}
-	data = g_malloc(size + 1);
-	if (!socket_receive_all(socket, data, size, ret_fd, error)) {
-		g_free(data);
-		return NULL;
-	}
-	v = g_variant_ref_sink(g_variant_new_from_data(type, data, size, FALSE, g_free, data));
-	return g_variant_get_normal_form(v);
-}
-
-/* Server */
 
 /*
  * Each connection has a thread of the service's, which may outlive control_stop(): the server lives until the service does (@refs), and
@@ -198,7 +104,7 @@ static bool peer_hung_up(void *socket)
 /* Answers one request. False at the end of the connection. */
 static bool serve_one(struct control_server *s, GSocket *socket, GArray *pins)
 {
-	g_autoptr(GVariant) request = message_receive(socket, REQUEST_TYPE, NULL, NULL);
+	g_autoptr(GVariant) request = control_message_receive(socket, CONTROL_REQUEST, NULL, NULL);
 	g_autoptr(GVariant) arguments = NULL, answer = NULL;
 	g_autoptr(GError) error = NULL;
 	const char *operation;
@@ -214,12 +120,12 @@ static bool serve_one(struct control_server *s, GSocket *socket, GArray *pins)
 	if (answer && strcmp(operation, "pin") == 0 && g_variant_lookup(answer, "epoch", "x", &epoch))
 		g_array_append_val(pins, epoch);
 	if (answer) {
-		ok = message_send(socket, g_variant_new("(b@a{sv})", TRUE, answer), fd, NULL);
+		ok = control_message_send(socket, g_variant_new("(b@a{sv})", TRUE, answer), fd, NULL);
 	} else {
 		g_variant_dict_init(&failure, NULL);
 		g_variant_dict_insert(&failure, "code", "i", error->code);
 		g_variant_dict_insert(&failure, "message", "s", error->message);
-		ok = message_send(socket, g_variant_new("(b@a{sv})", FALSE, g_variant_dict_end(&failure)), -1, NULL);
+		ok = control_message_send(socket, g_variant_new("(b@a{sv})", FALSE, g_variant_dict_end(&failure)), -1, NULL);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -316,131 +222,4 @@ void control_stop(struct control_server *s)
 	g_main_loop_unref(s->loop);
 	g_main_context_unref(s->context);
 	control_server_unref(s);
-}
-
-/* Callers */
-
-struct control {
-	GSocketConnection *connection;
-	struct overlay *overlay; /* without a connection */
-};
-
-struct control *control_connect(const char *path, GError **error)
-{
-	g_autoptr(GSocketClient) client = g_socket_client_new();
-	g_autoptr(GSocketAddress) address = g_unix_socket_address_new(path);
-	GSocketConnection *connection = g_socket_client_connect(client, G_SOCKET_CONNECTABLE(address), NULL, error);
-	struct control *c;
-
-	if (!connection)
-		return NULL;
-	c = g_new0(struct control, 1);
-	c->connection = connection;
-	return c;
-}
-
-struct control *control_local(struct overlay *o)
-{
-	struct control *c = g_new0(struct control, 1);
-
-	c->overlay = o;
-	return c;
-}
-
-/* However the kernel says it. */
-static void *say_gone(GError **error)
-{
-	if (error && (g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_BROKEN_PIPE) ||
-		      g_error_matches(*error, G_IO_ERROR, G_IO_ERROR_CONNECTION_CLOSED))) {
-		g_clear_error(error);
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_GONE, "the process that serves the view ended");
-	}
-	return NULL;
-}
-
-static GVariant *call_remote(struct control *c, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
-{
-	GSocket *socket = g_socket_connection_get_socket(c->connection);
-	g_autoptr(GVariant) message = NULL, answer = NULL;
-	const char *text = "no reason given";
-	int code = CONTROL_ERROR_FAILED;
-	gboolean ok;
-
-	if (!message_send(socket, g_variant_new("(s@a{sv})", operation, arguments ? arguments : g_variant_new("a{sv}", NULL)), -1, error))
-		return say_gone(error);
-	message = message_receive(socket, ANSWER_TYPE, ret_fd, error);
-	if (!message)
-		return say_gone(error);
-	g_variant_get(message, "(b@a{sv})", &ok, &answer);
-	if (ok)
-		return g_steal_pointer(&answer);
-	g_variant_lookup(answer, "code", "i", &code);
-	g_variant_lookup(answer, "message", "&s", &text);
-	g_set_error(error, CONTROL_ERROR, code, "%s", text);
-	return NULL;
-}
-
-static GVariant *call_any(struct control *c, const char *operation, GVariant *arguments, int *ret_fd, GError **error)
-{
-	*ret_fd = -1;
-	return c->overlay ? control_handle(c->overlay, operation, arguments, NULL, ret_fd, error) :
-			    call_remote(c, operation, arguments, ret_fd, error);
-}
-
-GVariant *control_call(struct control *c, const char *operation, GVariant *arguments, GError **error)
-{
-	int fd;
-	GVariant *answer = call_any(c, operation, arguments, &fd, error);
-
-	if (fd >= 0)
-		close(fd);
-	return answer;
-}
-
-int control_root_fd(struct control *c, GError **error)
-{
-	int fd;
-	g_autoptr(GVariant) answer = call_any(c, "root", NULL, &fd, error);
-
-	if (answer && fd < 0)
-		g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_FAILED, "no descriptor of the workspace came back");
-	return answer ? fd : -1;
-}
-
-static void add_record(GVariantBuilder *records, const GByteArray *encoded)
-{
-	g_variant_builder_add_value(records, g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, encoded->data, encoded->len, 1));
-}
-
-bool control_records(struct control *c, const GPtrArray *encoded, const struct audit_record *last, GError **error)
-{
-	g_autoptr(GByteArray) last_encoded = g_byte_array_new();
-	g_autoptr(GVariant) answer = NULL;
-	GVariantBuilder records;
-	GVariantDict d;
-
-	g_variant_builder_init(&records, G_VARIANT_TYPE("aay"));
-	for (guint i = 0; encoded && i < encoded->len; i++)
-		add_record(&records, encoded->pdata[i]);
-	if (last) {
-		audit_record_encode(last, last_encoded);
-		add_record(&records, last_encoded);
-	}
-	g_variant_dict_init(&d, NULL);
-	g_variant_dict_insert_value(&d, "records", g_variant_builder_end(&records));
-	answer = control_call(c, "record", g_variant_dict_end(&d), error);
-	return answer != NULL;
-}
-
-bool control_record(struct control *c, const struct audit_record *r, GError **error)
-{
-	return control_records(c, NULL, r, error);
-}
-
-void control_close(struct control *c)
-{
-	if (!c)
-		return;
-	g_clear_object(&c->connection);
-	g_free(c);
 }

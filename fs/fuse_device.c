@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,11 +16,21 @@
 #define FUSE_USE_VERSION 312
 #include <fuse3/fuse_lowlevel.h>
 
+#include "fs/heritage.h"
 #include "fs/mount.h"
 
+/* Of protocol 7.40, newer than the headers we build with. */
+#define NOTIFY_RESEND 7
+#define HAS_RESEND2 (1u << (39 - 32)) /* in flags2 */
+#define UNIQUE_RESEND (UINT64_C(1) << 63)
+
 static __thread bool kills_privileges;
+static __thread uint64_t unique;
+static struct heritage *heritage; /* NULL: nobody comes after this process */
 static uint64_t counts[FUSE_DEVICE_OPCODES];
 static uint64_t init_unique; /* of the INIT that waits for its answer */
+static uint32_t more_flags, more_flags2; /* of that answer */
+static bool resuming;
 
 /* Mounting */
 
@@ -76,7 +87,98 @@ int fuse_device_mount(const char *mountpoint, const char *options, GError **erro
 	return fd;
 }
 
+/* For the process after this one */
+
+void fuse_device_inherit(struct heritage *h)
+{
+	heritage = h;
+}
+
+static void keep_init(const char *buf, size_t size)
+{
+	if (!heritage || size > sizeof(heritage->init))
+		return;
+	memcpy(heritage->init, buf, size);
+	heritage->init_size = (uint32_t)size;
+}
+
+bool fuse_device_can_resend(const struct heritage *h)
+{
+	struct fuse_init_in in;
+
+	if (h->init_size < sizeof(struct fuse_in_header) + sizeof(in))
+		return false;
+	memcpy(&in, h->init + sizeof(struct fuse_in_header), sizeof(in));
+	return (in.flags & FUSE_INIT_EXT) && (in.flags2 & HAS_RESEND2);
+}
+
+bool fuse_device_resume(struct fuse_session *se)
+{
+	g_autofree char *message = g_memdup2(heritage->init, heritage->init_size);
+	struct fuse_buf buf = { .size = heritage->init_size, .mem = message };
+
+	resuming = true;
+	fuse_session_process_buf(se, &buf);
+	resuming = false;
+	return !fuse_session_exited(se);
+}
+
+static int resend(int fd)
+{
+	struct fuse_out_header h = { .len = sizeof(h), .error = NOTIFY_RESEND };
+
+	return write(fd, &h, sizeof(h)) < 0 ? -errno : 0;
+}
+
+int fuse_device_resend(struct fuse_session *se)
+{
+	return resend(fuse_session_fd(se));
+}
+
+/* What no write of ours is larger than, with its header. */
+#define REFUSE_BUFFER (2 * 1024 * 1024)
+
+void fuse_device_refuse(int fd, int ms)
+{
+	g_autofree char *buf = g_malloc(REFUSE_BUFFER);
+	const struct fuse_in_header *in = (const void *)buf;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (resend(fd) < 0)
+		return;
+	while (poll(&p, 1, ms) == 1 && read(fd, buf, REFUSE_BUFFER) >= (ssize_t)sizeof(*in)) {
+		struct fuse_out_header out = { .len = sizeof(out), .error = -ECONNABORTED, .unique = in->unique };
+		bool waits = in->opcode != FUSE_FORGET && in->opcode != FUSE_BATCH_FORGET && in->opcode != FUSE_INTERRUPT;
+
+		if (waits && write(fd, &out, sizeof(out)) < 0)
+			g_debug("nobody waits for that answer");
+	}
+}
+
+uint64_t fuse_device_unique(bool *ret_again)
+{
+	*ret_again = unique & UNIQUE_RESEND;
+	return unique & ~UNIQUE_RESEND;
+}
+
 /* Messages */
+
+static void note_init(const char *buf, size_t size)
+{
+	const struct fuse_in_header *h = (const void *)buf;
+	struct fuse_init_in in;
+
+	keep_init(buf, size);
+	if (size < sizeof(*h) + sizeof(in))
+		return;
+	memcpy(&in, buf + sizeof(*h), sizeof(in));
+	more_flags = in.flags & FUSE_HANDLE_KILLPRIV_V2;
+	if (heritage && fuse_device_can_resend(heritage)) {
+		more_flags |= FUSE_INIT_EXT;
+		more_flags2 = HAS_RESEND2;
+	}
+	init_unique = h->unique;
+}
 
 static void note_request(const char *buf, size_t size)
 {
@@ -84,17 +186,18 @@ static void note_request(const char *buf, size_t size)
 	const char *body = buf + sizeof(*h);
 
 	kills_privileges = false;
+	unique = 0;
 	if (size < sizeof(*h))
 		return;
+	unique = h->unique;
 	if (h->opcode < FUSE_DEVICE_OPCODES)
 		__atomic_add_fetch(&counts[h->opcode], 1, __ATOMIC_RELAXED);
 	if (h->opcode == FUSE_SETATTR && size >= sizeof(*h) + sizeof(struct fuse_setattr_in))
 		kills_privileges = ((const struct fuse_setattr_in *)body)->valid & FATTR_KILL_SUIDGID;
 	else if (h->opcode == FUSE_WRITE && size >= sizeof(*h) + sizeof(struct fuse_write_in))
 		kills_privileges = ((const struct fuse_write_in *)body)->write_flags & FUSE_WRITE_KILL_SUIDGID;
-	else if (h->opcode == FUSE_INIT && size >= sizeof(*h) + sizeof(struct fuse_init_in) &&
-		 (((const struct fuse_init_in *)body)->flags & FUSE_HANDLE_KILLPRIV_V2))
-		init_unique = h->unique;
+	else if (h->opcode == FUSE_INIT)
+		note_init(buf, size);
 }
 
 /*
@@ -136,11 +239,35 @@ static void note_arrival(void)
 	__atomic_store_n(&busy, now - before < LOOK_OUT_NS, __ATOMIC_RELAXED);
 }
 
+#define PAGE 4096
+
+/*
+ * The kernel copies a request into @buf page by page. One that is not in memory yet it can't get for a process that was just killed, and then the
+ * request ends with EIO instead of waiting for the next process (Linux 6.18; with writes of 100 kB once in some hundred kills). So the pages
+ * of each thread's buffer are there before it reads.
+ */
+static void touch_pages(void *buf, size_t size)
+{
+	static __thread const void *touched;
+	volatile char *p = buf;
+	size_t before = (uintptr_t)buf % PAGE;
+
+	if (touched == buf || !heritage)
+		return;
+	touched = buf;
+	if (madvise((char *)buf - before, size + before, MADV_POPULATE_WRITE) == 0)
+		return;
+	for (size_t at = 0; at < size; at += PAGE)
+		p[at] = 0;
+	p[size - 1] = 0;
+}
+
 static ssize_t device_read(int fd, void *buf, size_t size, void *user)
 {
 	ssize_t n;
 
 	(void)user;
+	touch_pages(buf, size);
 	look_out(fd);
 	n = read(fd, buf, size);
 	if (n > 0) {
@@ -150,23 +277,36 @@ static ssize_t device_read(int fd, void *buf, size_t size, void *user)
 	return n;
 }
 
+/* The answer to INIT, with what libfuse doesn't know. */
+static ssize_t write_init(int fd, struct iovec *iov)
+{
+	struct fuse_init_out out;
+	struct iovec patched[2] = { iov[0], { &out, sizeof(out) } };
+
+	memcpy(&out, iov[1].iov_base, sizeof(out));
+	out.flags |= more_flags;
+	out.flags2 |= more_flags2;
+	init_unique = 0;
+	return writev(fd, patched, 2);
+}
+
 static ssize_t device_writev(int fd, struct iovec *iov, int count, void *user)
 {
 	const struct fuse_out_header *h = iov[0].iov_base;
+	ssize_t n;
 
 	(void)user;
+	if (resuming)
+		return h->len;
 	__atomic_store_n(&last_active, now_ns(), __ATOMIC_RELAXED);
-	if (init_unique && h->unique == init_unique && h->error == 0 && count >= 2 && iov[1].iov_len >= sizeof(struct fuse_init_out)) {
-		struct fuse_init_out out;
-		struct iovec patched[2] = { iov[0], { &out, sizeof(out) } };
-
-		memcpy(&out, iov[1].iov_base, sizeof(out));
-		out.flags |= FUSE_HANDLE_KILLPRIV_V2;
-		init_unique = 0;
-		if (iov[1].iov_len == sizeof(out) && count == 2)
-			return writev(fd, patched, 2);
+	if (init_unique && h->unique == init_unique && h->error == 0 && count == 2 && iov[1].iov_len == sizeof(struct fuse_init_out))
+		return write_init(fd, iov);
+	n = writev(fd, iov, count);
+	if (heritage && h->unique) {
+		__atomic_add_fetch(&heritage->answers, 1, __ATOMIC_RELAXED);
+		ledger_answered(&heritage->ledger, h->unique & ~UNIQUE_RESEND, h->unique & UNIQUE_RESEND);
 	}
-	return writev(fd, iov, count);
+	return n;
 }
 
 int fuse_device_attach(struct fuse_session *se, int fd)

@@ -19,8 +19,11 @@
 static struct overlay *req_overlay(fuse_req_t req)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	bool again;
+	uint64_t unique = fuse_device_unique(&again);
 
 	overlay_caller(ctx->pid, ctx->uid);
+	overlay_request(unique, again);
 	return ((struct view *)fuse_req_userdata(req))->overlay;
 }
 
@@ -107,6 +110,31 @@ static void reply_attr(fuse_req_t req, int r, const struct overlay_entry *e)
 static void reply_status(fuse_req_t req, int r)
 {
 	fuse_reply_err(req, r < 0 ? -r : 0);
+}
+
+/*
+ * Before each change: a worker that died has made it and could not say so any more. Then the answer is made of what is there; the caller
+ * still holds the kernel's locks that keep it as it was made.
+ */
+
+static bool was_done(fuse_req_t req)
+{
+	if (!overlay_was_done(req_overlay(req)))
+		return false;
+	fuse_reply_err(req, 0);
+	return true;
+}
+
+static bool was_made(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct overlay_entry e = { 0 };
+	int r;
+
+	if (!overlay_was_done(req_overlay(req)))
+		return false;
+	r = overlay_lookup(req_overlay(req), parent, name, &e);
+	reply_entry(req, r == 0 && !e.ino ? -EIO : r, &e);
+	return true;
 }
 
 /* Session */
@@ -212,6 +240,8 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	struct overlay_entry e;
 	int r;
 
+	if (was_made(req, parent, name))
+		return;
 	do
 		r = overlay_mknod(req_overlay(req), parent, name, mode, rdev, &who, &e);
 	while (asks(req, &r));
@@ -224,6 +254,8 @@ static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	struct overlay_entry e;
 	int r;
 
+	if (was_made(req, parent, name))
+		return;
 	do
 		r = overlay_mkdir(req_overlay(req), parent, name, mode, &who, &e);
 	while (asks(req, &r));
@@ -236,6 +268,8 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 	struct overlay_entry e;
 	int r;
 
+	if (was_made(req, parent, name))
+		return;
 	do
 		r = overlay_symlink(req_overlay(req), target, parent, name, &who, &e);
 	while (asks(req, &r));
@@ -247,6 +281,8 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 	struct overlay_entry e;
 	int r;
 
+	if (was_made(req, parent, name))
+		return;
 	do
 		r = overlay_link(req_overlay(req), ino, parent, name, &e);
 	while (asks(req, &r));
@@ -257,6 +293,8 @@ static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int r;
 
+	if (was_done(req))
+		return;
 	do
 		r = overlay_unlink(req_overlay(req), parent, name);
 	while (asks(req, &r));
@@ -267,6 +305,8 @@ static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int r;
 
+	if (was_done(req))
+		return;
 	do
 		r = overlay_rmdir(req_overlay(req), parent, name);
 	while (asks(req, &r));
@@ -277,6 +317,8 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 {
 	int r;
 
+	if (was_done(req))
+		return;
 	do
 		r = overlay_rename(req_overlay(req), parent, name, new_parent, new_name, flags);
 	while (asks(req, &r));
@@ -388,6 +430,10 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int to_s
 	for (size_t i = 0; i < G_N_ELEMENTS(bits); i++)
 		if (to_set & bits[i].fuse)
 			set |= bits[i].ours;
+	if (overlay_was_done(req_overlay(req))) {
+		op_getattr(req, ino, NULL);
+		return;
+	}
 	do
 		r = overlay_setattr(req_overlay(req), ino, set, &a, &who, &e);
 	while (asks(req, &r));
@@ -445,6 +491,8 @@ static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const 
 {
 	int r;
 
+	if (was_done(req))
+		return;
 	do
 		r = overlay_setxattr(req_overlay(req), ino, name, value, size, flags);
 	while (asks(req, &r));
@@ -455,6 +503,8 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
 	int r;
 
+	if (was_done(req))
+		return;
 	do
 		r = overlay_removexattr(req_overlay(req), ino, name);
 	while (asks(req, &r));
@@ -489,6 +539,10 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 	int r;
 
 	(void)fi;
+	if (overlay_was_done(req_overlay(req))) {
+		fuse_reply_write(req, size);
+		return;
+	}
 	do
 		r = overlay_write(req_overlay(req), ino, data, size, offset, &who);
 	while (asks(req, &r));
@@ -503,6 +557,8 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset,
 	int r;
 
 	(void)fi;
+	if (was_done(req))
+		return;
 	do
 		r = overlay_fallocate(req_overlay(req), ino, mode, offset, length);
 	while (asks(req, &r));

@@ -57,6 +57,8 @@ static gpointer invalidator_main(gpointer data)
 {
 	struct invalidator *i = data;
 
+	if (i->watcher.begin)
+		i->watcher.begin(i->watcher.user);
 	for (;;) {
 		struct item *item = g_async_queue_pop(i->queue);
 		enum item_kind kind = item->kind;

@@ -9,6 +9,7 @@ struct node_table {
 	GHashTable *by_ino;
 	void (*gone)(struct node *n, void *user);
 	void *user;
+	GPtrArray *touched; /* struct node, NULL for one that is gone; NULL: nobody wants to know */
 };
 
 static void dentry_free(gpointer data)
@@ -49,8 +50,46 @@ struct node_table *node_table_new(void (*gone)(struct node *n, void *user), void
 void node_table_free(struct node_table *t)
 {
 	g_hash_table_unref(t->by_ino);
+	if (t->touched)
+		g_ptr_array_unref(t->touched);
 	g_free(t);
 }
+
+/* Touched nodes */
+
+void node_table_follow(struct node_table *t)
+{
+	t->touched = g_ptr_array_new();
+}
+
+void node_touch(struct node *n)
+{
+	if (!n->table->touched || n->touched)
+		return;
+	g_ptr_array_add(n->table->touched, n);
+	n->touched = n->table->touched->len;
+}
+
+void node_touched_each(struct node_table *t, void (*fn)(struct node *n, void *user), void *user)
+{
+	for (guint i = 0; t->touched && i < t->touched->len; i++) {
+		struct node *n = t->touched->pdata[i];
+
+		if (!n)
+			continue;
+		n->touched = 0;
+		fn(n, user);
+	}
+	if (t->touched && t->touched->len > 0)
+		g_ptr_array_set_size(t->touched, 0);
+}
+
+void node_count(struct node *n, int64_t change)
+{
+	n->lookups += (uint64_t)change;
+	node_touch(n);
+}
+
 
 struct node *node_find(struct node_table *t, uint64_t ino)
 {
@@ -62,6 +101,7 @@ struct node *node_add(struct node_table *t, uint64_t ino)
 	struct node *n = g_new0(struct node, 1);
 
 	n->ino = ino;
+	n->table = t;
 	g_hash_table_insert(t->by_ino, &n->ino, n);
 	return n;
 }
@@ -85,6 +125,8 @@ static void node_remove(struct node_table *t, struct node *n)
 {
 	if (t->gone)
 		t->gone(n, t->user);
+	if (n->touched)
+		t->touched->pdata[n->touched - 1] = NULL;
 	g_hash_table_remove(t->by_ino, &n->ino);
 }
 
@@ -163,6 +205,7 @@ static void dentry_attach(struct dentry *d, struct node *node)
 	if (node) {
 		d->next_of_node = node->names;
 		node->names = d;
+		node_touch(node);
 	}
 }
 
@@ -175,6 +218,7 @@ static void dentry_detach(struct dentry *d)
 	for (link = &d->node->names; *link != d; link = &(*link)->next_of_node)
 		;
 	*link = d->next_of_node;
+	node_touch(d->node);
 	d->node = NULL;
 	d->next_of_node = NULL;
 }

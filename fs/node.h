@@ -27,7 +27,9 @@
 #include "snapshot/store.h"
 
 struct node;
+struct node_table;
 struct listing;
+struct roster_entry;
 
 /* What the rules say of a node, by the path it has and by the path it came from. */
 struct verdict {
@@ -49,7 +51,10 @@ struct dentry {
 
 struct node {
 	uint64_t ino;
-	uint64_t lookups;   /* the kernel's references */
+	uint64_t lookups;   /* the kernel's references; node_count() */
+	struct node_table *table;
+	struct roster_entry *entry; /* what stands of it in the roster; NULL = nothing */
+	guint touched;      /* its place in the table's list of these, plus 1 */
 	struct node_row row; /* row.born == 0: no row, the workspace's own object */
 	struct dentry *names;
 	char *origin; /* workspace path that shows through; NULL with @is_lower: that of the parent plus the name */
@@ -76,8 +81,6 @@ struct node {
 	int64_t seen_ctime;
 };
 
-struct node_table;
-
 /* node_table_new() - @gone is called for each node right before it is freed. */
 struct node_table *node_table_new(void (*gone)(struct node *n, void *user), void *user);
 void node_table_free(struct node_table *t); /* with all nodes */
@@ -86,9 +89,19 @@ struct node *node_find(struct node_table *t, uint64_t ino);
 struct node *node_add(struct node_table *t, uint64_t ino);
 /* node_release() - frees a node that nothing holds any more, then its parents likewise. Any node that is still held is left alone. */
 void node_release(struct node_table *t, struct node *n);
+/* node_count() - the kernel has @change references more. */
+void node_count(struct node *n, int64_t change);
 guint node_table_size(const struct node_table *t);
 /* node_foreach() - @fn must not add or release nodes. */
 void node_foreach(struct node_table *t, void (*fn)(struct node *n, void *user), void *user);
+
+/*
+ * node_table_follow() - from now on the table lists which nodes have other references, names or objects than before. node_touch() lists one
+ * by hand. node_touched_each() - those, once each; then the list is empty.
+ */
+void node_table_follow(struct node_table *t);
+void node_touch(struct node *n);
+void node_touched_each(struct node_table *t, void (*fn)(struct node *n, void *user), void *user);
 
 bool node_is_dir(const struct node *n);
 

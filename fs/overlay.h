@@ -27,6 +27,7 @@ struct audit_options;
 struct overlay;
 struct policy;
 struct store;
+struct heritage;
 
 /* Who asks. */
 struct caller {
@@ -48,6 +49,7 @@ struct overlay_entry {
 
 /* What the kernel has to forget. Called without locks, from a thread that serves no request. */
 struct overlay_watcher {
+	void (*begin)(void *user); /* first of all, in that thread; may be NULL */
 	void (*expire_entry)(uint64_t parent, const char *name, void *user); /* the next use asks again; who is in there stays */
 	void (*inval_inode)(uint64_t ino, bool data, void *user);
 	void *user;
@@ -79,6 +81,24 @@ int overlay_append(struct overlay *o, struct audit_record *r);
 /* overlay_caller() - on whose behalf this thread calls from now on; for the audit. */
 void overlay_caller(int32_t pid, uint32_t uid);
 
+/* A process that is replaced: see fs/keeper.h */
+
+/*
+ * overlay_inherit() - right after overlay_new(): everything that the next worker needs is kept in @h from now on, and what a worker before this one
+ * has left there is taken over.
+ */
+int overlay_inherit(struct overlay *o, struct heritage *h);
+struct heritage *overlay_heritage(struct overlay *o); /* NULL: nobody comes after this process */
+/*
+ * overlay_refresh() - after overlay_watch() and fuse_device_resend(), by who took over: the owner may have changed the workspace while nobody looked, so the kernel
+ * forgets what it has of it, and its directories are watched again. Starts a thread for it: large trees take a while.
+ */
+void overlay_refresh(struct overlay *o);
+/* overlay_request() - which request of the kernel this thread serves from now on (0 = none), and whether it comes @again. */
+void overlay_request(uint64_t unique, bool again);
+/* overlay_was_done() - a worker before this one has done what the request asks for, and died before it could say so. */
+bool overlay_was_done(struct overlay *o);
+
 /* Questions */
 
 /* What an operation returns that waits for a human; no errno. */
@@ -109,6 +129,8 @@ void overlay_question(struct overlay *o, const struct question_about *about, uns
  */
 int overlay_answer(struct overlay *o, uint32_t id, bool allow, enum question_scope scope, const char *program);
 
+/* overlay_set_limit() - of the store, in bytes, until the view is unmounted; 0 = none. */
+int overlay_set_limit(struct overlay *o, uint64_t bytes);
 struct store *overlay_store(struct overlay *o);   /* borrowed; use only under overlay_lock() */
 struct lower *overlay_lower(struct overlay *o);   /* borrowed */
 const struct policy *overlay_policy(struct overlay *o);
@@ -183,6 +205,8 @@ int overlay_fsync(struct overlay *o, uint64_t ino);
 int overlay_snapshot(struct overlay *o, const char *name, int64_t *ret_epoch);
 /* overlay_pin() - the present state as an immutable one without a name, until overlay_unpin(). */
 int overlay_pin(struct overlay *o, int64_t *ret_epoch);
+/* overlay_pin_again() - a state that was pinned in a process that died. -ENOENT: not a past one. */
+int overlay_pin_again(struct overlay *o, int64_t epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
 /*
  * overlay_gc() - snapshot/gc.h, while the view goes on; @automatic and @dry_run as there. The result is in @ret, for gc_free().

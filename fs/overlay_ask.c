@@ -90,8 +90,8 @@ int overlay_questions(struct overlay *o)
 	o->hooks = hook ? ask_hooks_new(o, hook->value) : NULL;
 	o->needs = g_array_new(FALSE, FALSE, sizeof(struct need));
 	g_array_set_clear_func(o->needs, need_clear);
-	o->deletions.limit = lowest_limit(o->policy, "deletions");
-	o->deletions.limit_per_minute = lowest_limit(o->policy, "deletions_per_minute");
+	o->deletions->limit = lowest_limit(o->policy, "deletions");
+	o->deletions->limit_per_minute = lowest_limit(o->policy, "deletions_per_minute");
 	r = store_settings(o->store, ALLOWED, load_allowed, o);
 	overlay_unlock(o);
 	return r;
@@ -236,14 +236,14 @@ int ask_to_delete(struct overlay *o, const struct node *n)
 	int r;
 
 	if (!o->questions || n->verdict.action == ACTION_SCRATCH ||
-	    (!deletions_full(&o->deletions, questions_now(o->questions), &limit) && !deletion_refused(o)))
+	    (!deletions_full(o->deletions, questions_now(o->questions), &limit) && !deletion_refused(o)))
 		return 0;
 	r = asks_nobody(o);
 	if (r < 0)
 		return r;
 	g_free(o->limit_text);
 	o->limit_text = g_strdup_printf("[limits] %s = %" G_GUINT64_FORMAT, limit,
-					strcmp(limit, "deletions") == 0 ? o->deletions.limit : o->deletions.limit_per_minute);
+					strcmp(limit, "deletions") == 0 ? o->deletions->limit : o->deletions->limit_per_minute);
 	audit_limit(o, o->limit_text);
 	need_add(o, g_strdup(DELETIONS_KEY), 0);
 	return 0;
@@ -252,7 +252,7 @@ int ask_to_delete(struct overlay *o, const struct node *n)
 void ask_deleted(struct overlay *o, const struct node *n)
 {
 	if (o->questions && n->verdict.action != ACTION_SCRATCH)
-		deletions_count(&o->deletions, questions_now(o->questions));
+		deletions_count(o->deletions, questions_now(o->questions));
 }
 
 /* What is known */
@@ -297,7 +297,7 @@ static void use_up(struct overlay *o, const struct question_asker *who)
 		if (strcmp(key, DELETIONS_KEY) != 0)
 			continue;
 		questions_use_up(o->questions, key, who);
-		deletions_restart(&o->deletions);
+		deletions_restart(o->deletions);
 	}
 }
 

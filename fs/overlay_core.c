@@ -8,16 +8,7 @@
 #include <unistd.h>
 
 #include "fs/overlay_private.h"
-
-struct undo {
-	struct node *node;
-	struct node_row row;
-	char *origin;
-	bool is_lower;
-	struct dentry *dentry;
-	int64_t born;
-	int64_t covers;
-};
+#include "fs/roster.h"
 
 /* Life */
 
@@ -28,6 +19,8 @@ static void node_gone(struct node *n, void *user)
 	node_close_content(o, n);
 	if (n->watched)
 		watch_remove(o->watch, n->ino);
+	if (n->entry)
+		roster_drop(o->heritage->roster, n->entry);
 }
 
 struct overlay *overlay_new(struct store *store, struct lower *lower, struct policy *policy)
@@ -41,6 +34,7 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 	o->store = store;
 	o->lower = lower;
 	o->policy = policy;
+	o->deletions = &o->own_deletions;
 	o->nodes = node_table_new(node_gone, o);
 	o->undo = g_array_new(FALSE, TRUE, sizeof(struct undo));
 	o->orphans = orphans_new();
@@ -66,6 +60,7 @@ void overlay_free(struct overlay *o)
 	if (!o)
 		return;
 	ask_free(o);
+	heritage_end(o);
 	watch_free(o->watch);
 	o->watch = NULL;
 	invalidator_free(o->invalidator);
@@ -95,6 +90,18 @@ void overlay_drain(struct overlay *o)
 	invalidator_drain(o->invalidator);
 }
 
+int overlay_set_limit(struct overlay *o, uint64_t bytes)
+{
+	int r;
+
+	overlay_lock(o);
+	r = store_set_limit(o->store, bytes);
+	if (r == 0 && o->heritage)
+		o->heritage->disk_limit = bytes;
+	overlay_unlock(o);
+	return r;
+}
+
 struct store *overlay_store(struct overlay *o)
 {
 	return o->store;
@@ -118,6 +125,7 @@ void overlay_lock(struct overlay *o)
 
 void overlay_unlock(struct overlay *o)
 {
+	heritage_write(o);
 	g_mutex_unlock(&o->lock);
 }
 
@@ -145,6 +153,7 @@ int transaction_begin(struct overlay *o)
 {
 	int r = store_begin(o->store);
 
+	o->saved_ino = 0;
 	o->used_before = used_of_limit(o);
 	return r;
 }
@@ -220,12 +229,17 @@ int transaction_end(struct overlay *o, int r)
 
 int overlay_end(struct overlay *o, int r)
 {
+	struct ledger_entry *e = NULL;
+
 	if (r == 0)
 		r = check_room(o);
 	/* The record first: there may be one of a change that a crash prevented, but never a change without one. */
 	if (r == 0)
 		r = audit_announce(o);
+	if (r == 0)
+		e = heritage_prepare(o);
 	r = transaction_end(o, r);
+	heritage_settle(e, r);
 	audit_settle(o, r);
 	if (r == -ENOSPC)
 		orphans_drop(o);
@@ -253,6 +267,8 @@ int node_save(struct overlay *o, struct node *n)
 {
 	if (n->ino < FIRST_OWN_INO)
 		o->workspace_rows = true;
+	o->saved_ino = n->ino;
+	o->saved_ctime = n->row.attr.ctime;
 	return store_node_put(o->store, &n->row);
 }
 

@@ -176,7 +176,7 @@ static int give_entry(struct overlay *o, struct node *dir, const struct listed *
 	}
 	*full = !fn(l->name, &e, l->hash, user);
 	if (plus && !*full)
-		c.node->lookups++;
+		node_count(c.node, 1);
 	else if (plus)
 		node_release(o->nodes, c.node);
 	return 0;

@@ -58,6 +58,7 @@ void node_set_print(struct node *n, const struct fingerprint *print)
 	n->print_ino = print->ino;
 	n->print_dev = print->dev;
 	n->print_btime = print->btime;
+	node_touch(n);
 }
 
 void node_note_seen(struct overlay *o, struct node *n, const struct attr *a)
@@ -86,11 +87,16 @@ bool errno_is_absent(int r)
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
 }
 
+bool node_may_have_row(const struct overlay *o, uint64_t ino)
+{
+	/* On a walk of a fresh view the index need not be asked for each file. */
+	return o->workspace_rows || ino >= FIRST_OWN_INO;
+}
+
 static int load_by_ino(struct overlay *o, uint64_t ino, struct node **ret)
 {
 	struct node_row row = { 0 };
-	/* On a walk of a fresh view the index need not be asked for each file. */
-	int r = o->workspace_rows || ino >= FIRST_OWN_INO ? store_node_get(o->store, EPOCH_LIVE, ino, &row) : 0;
+	int r = node_may_have_row(o, ino) ? store_node_get(o->store, EPOCH_LIVE, ino, &row) : 0;
 
 	*ret = NULL;
 	if (r == 0 && row.ino) {

@@ -133,7 +133,7 @@ int overlay_lookup(struct overlay *o, uint64_t parent, const char *name, struct 
 	if (c.node && r == 0 && ret->guarded)
 		audit_closed(o, c.node);
 	if (c.node && r == 0) {
-		c.node->lookups++;
+		node_count(c.node, 1);
 		ret->name_cacheable = name_is_cacheable(dir, &c);
 	} else if (c.node || hidden) {
 		node_release(o->nodes, c.node ? c.node : hidden);
@@ -151,7 +151,7 @@ void overlay_forget(struct overlay *o, uint64_t ino, uint64_t count)
 	overlay_lock(o);
 	n = node_find(o->nodes, ino);
 	if (n) {
-		n->lookups -= MIN(n->lookups, count);
+		node_count(n, -(int64_t)MIN(n->lookups, count));
 		node_forget_unused(o, n);
 	}
 	overlay_unlock(o);
@@ -260,7 +260,7 @@ static int overlay_make(struct overlay *o, uint64_t parent, const char *name, co
 		n->row.target = g_strdup(row.target);
 		n->verdict = v;
 		n->rows_loaded = true;
-		n->lookups = 1;
+		node_count(n, 1);
 		old = dentry_place(dir, name, n, &name_row);
 		r = node_entry(o, n, ret);
 		ret->name_cacheable = true;
@@ -355,7 +355,7 @@ int overlay_link(struct overlay *o, uint64_t ino, uint64_t parent, const char *n
 		r = node_entry(o, n, ret);
 		ret->name_cacheable = !node_follows(n);
 		if (r == 0)
-			n->lookups++;
+			node_count(n, 1);
 		if (old && old != n)
 			node_forget_unused(o, old);
 	}

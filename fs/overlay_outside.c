@@ -66,14 +66,17 @@ static void outside_change(struct overlay *o, struct node *dir, const char *name
 	}
 }
 
-static void forget_all_of(struct node *n, void *user)
+void node_forget_cached(struct overlay *o, struct node *n)
 {
-	struct overlay *o = user;
-
 	for (struct dentry *d = n->names; d; d = d->next_of_node)
 		invalidator_expire(o->invalidator, d->parent->ino, d->name);
-	if (n->lookups > 0)
+	if (n->lookups > 0 || n->ino == ROOT_INO)
 		invalidator_inode(o->invalidator, n->ino, node_follows(n));
+}
+
+static void forget_all_of(struct node *n, void *user)
+{
+	node_forget_cached(user, n);
 }
 
 void overlay_outside_change(uint64_t ino, const char *name, enum watch_event event, void *user)

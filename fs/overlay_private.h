@@ -13,11 +13,23 @@
 #include "fs/audit_note.h"
 #include "fs/deletions.h"
 #include "fs/guard.h"
+#include "fs/heritage.h"
 #include "fs/invalidate.h"
 #include "fs/node.h"
 #include "fs/overlay.h"
 #include "fs/watch.h"
 #include "snapshot/tree.h"
+
+/* What a row was before the transaction that runs. */
+struct undo {
+	struct node *node;
+	struct node_row row;
+	char *origin;
+	bool is_lower;
+	struct dentry *dentry;
+	int64_t born;
+	int64_t covers;
+};
 
 /* A name that ended while a reader had it: a commit may be about to write it into the workspace, where it would show through. */
 struct held_name {
@@ -38,7 +50,13 @@ struct overlay {
 	struct audit_note *audit;        /* NULL until overlay_audit() */
 	struct questions *questions;     /* NULL until overlay_questions() */
 	struct ask_hooks *hooks;         /* NULL: nobody is told */
-	struct deletions deletions;
+	struct heritage *heritage;       /* for the worker after this one; NULL: there will be none */
+	GThread *refresh;                /* after a takeover; NULL: none */
+	gint refresh_ends;               /* atomic: it is to end */
+	struct deletions own_deletions;
+	struct deletions *deletions;     /* these, or the heritage's */
+	uint64_t saved_ino;              /* the row that was written last, and its ctime: what the ledger has of a transaction */
+	int64_t saved_ctime;
 	GArray *needs;                   /* struct need: what the running operation needs a yes for */
 	char *limit_text;                /* the limit of deletions that it is beyond */
 	GArray *pins;                    /* int64_t: the epochs that somebody reads, once for each reader */
@@ -107,6 +125,16 @@ int node_save(struct overlay *o, struct node *n);
 /* dentry_save() - writes the row of @d with @ino (0 = whiteout). */
 int dentry_save(struct overlay *o, struct dentry *d, uint64_t ino);
 
+/* overlay_heritage.c */
+
+/* heritage_write() - brings the roster up to date; before the lock is given up, and so before an answer can go out. */
+void heritage_write(struct overlay *o);
+/* heritage_prepare(), heritage_settle() - around the commit of what this thread's request does; see fs/ledger.h. */
+struct ledger_entry *heritage_prepare(struct overlay *o);
+void heritage_settle(struct ledger_entry *e, int r);
+/* heritage_end() - before the watch and the invalidator go. */
+void heritage_end(struct overlay *o);
+
 /* overlay_find.c */
 
 /* overlay_node() - -ESTALE for an unknown number. */
@@ -145,6 +173,8 @@ void overlay_leave_dir(struct overlay *o);
 /* node_shows_lower() - whether a name without a row that has the object @print in the workspace shows it as @n. */
 bool node_shows_lower(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
+/* node_may_have_row() - false when the index has no row of @ino for certain. */
+bool node_may_have_row(const struct overlay *o, uint64_t ino);
 /* node_become_lower() - forgets what the sandbox made of @n: it shows @print at its own place in the workspace, without a row. */
 void node_become_lower(struct overlay *o, struct node *n, const struct fingerprint *print);
 /* node_follow() - @n has a row, and follows @path, where @print is, from now on. In a transaction. */
@@ -161,6 +191,8 @@ void node_note_seen(struct overlay *o, struct node *n, const struct attr *a);
 void overlay_outside_change(uint64_t ino, const char *name, enum watch_event event, void *overlay);
 /* dir_watch() - has the workspace directory that @n shows watched from now on, before it is looked at. True when it is. */
 bool dir_watch(struct overlay *o, struct node *n);
+/* node_forget_cached() - has the kernel drop what it may have of @n: names, attributes, and pages where they are the workspace's. */
+void node_forget_cached(struct overlay *o, struct node *n);
 /* dentry_is_watched() - whether the owner can't change what is under this name unheard. */
 bool dentry_is_watched(const struct dentry *d);
 

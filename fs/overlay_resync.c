@@ -42,6 +42,7 @@ static int resync_node(struct overlay *o, uint64_t ino)
 
 	if (!n)
 		return 0;
+	node_touch(n);
 	r = store_node_get(o->store, EPOCH_LIVE, ino, &row);
 	if (r < 0)
 		return r;

@@ -40,6 +40,19 @@ int overlay_pin(struct overlay *o, int64_t *ret_epoch)
 	return r;
 }
 
+int overlay_pin_again(struct overlay *o, int64_t epoch)
+{
+	int r = -ENOENT;
+
+	overlay_lock(o);
+	if (epoch > 0 && epoch < store_epoch(o->store)) {
+		g_array_append_val(o->pins, epoch);
+		r = 0;
+	}
+	overlay_unlock(o);
+	return r;
+}
+
 /* Held names */
 
 void held_name_clear(void *data)

@@ -83,6 +83,28 @@ int lower_open_fd(int fd, const char *path, struct lower **ret)
 	return 0;
 }
 
+void lower_give(const struct lower *l, int ret[2])
+{
+	ret[0] = l->real;
+	ret[1] = l->root;
+}
+
+int lower_open_given(const int fds[2], const char *path, struct lower **ret)
+{
+	struct lower *l;
+	struct stat st;
+
+	if (fstat(fds[0], &st) < 0)
+		return -errno;
+	l = g_new0(struct lower, 1);
+	l->real = fds[0];
+	l->root = fds[1];
+	l->dev = st.st_dev;
+	l->path = g_strdup(path);
+	*ret = l;
+	return 0;
+}
+
 int lower_open(const char *path, struct lower **ret)
 {
 	g_autofree char *absolute = g_canonicalize_filename(path, NULL);

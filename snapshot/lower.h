@@ -40,6 +40,12 @@ struct lower_name {
 
 /* lower_open() - @path is made absolute; -ENOTDIR for anything but a directory. Free with lower_close(). */
 int lower_open(const char *path, struct lower **ret);
+/*
+ * lower_give() - the two descriptors that it is made of, borrowed; lower_open_given() - the same from copies of them, which it takes: in another process,
+ * where the path may lead into a view by now, and a new clone would hold that view.
+ */
+void lower_give(const struct lower *l, int ret[2]);
+int lower_open_given(const int fds[2], const char *path, struct lower **ret);
 /* lower_open_fd() - the same from a directory descriptor, which stays the caller's; @path is only remembered. */
 int lower_open_fd(int fd, const char *path, struct lower **ret);
 void lower_close(struct lower *l);

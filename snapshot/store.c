@@ -112,10 +112,18 @@ static int store_load(struct store *s)
 	return 0;
 }
 
+/* Only a hint for people; who serves the store is told by the lock. */
+static void store_sign_lock(struct store *s)
+{
+	g_autofree char *pid = g_strdup_printf("%d\n", (int)getpid());
+
+	if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, pid, strlen(pid), 0) < 0)
+		g_debug("lock file not filled in");
+}
+
 static bool store_take_lock(struct store *s, GError **error)
 {
 	g_autofree char *path = g_build_filename(s->dir, "lock", NULL);
-	g_autofree char *pid = g_strdup_printf("%d\n", (int)getpid());
 
 	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (s->lock_fd < 0) {
@@ -126,9 +134,7 @@ static bool store_take_lock(struct store *s, GError **error)
 		g_set_error(error, STORE_ERROR, STORE_ERROR_BUSY, "store %s is in use by another process", s->dir);
 		return false;
 	}
-	/* Only a hint for people; who serves the store is told by the lock. */
-	if (ftruncate(s->lock_fd, 0) < 0 || pwrite(s->lock_fd, pid, strlen(pid), 0) < 0)
-		g_debug("lock file not filled in");
+	store_sign_lock(s);
 	return true;
 }
 
@@ -148,7 +154,9 @@ static struct store *store_open_files(struct store *s, enum store_mode mode, boo
 	int64_t version;
 	int r;
 
-	if (mode == STORE_WRITE && !store_take_lock(s, error)) {
+	if (s->lock_fd >= 0)
+		store_sign_lock(s);
+	else if (mode == STORE_WRITE && !store_take_lock(s, error)) {
 		store_close(s);
 		return NULL;
 	}
@@ -220,13 +228,40 @@ static void store_open_reserve(struct store *s)
 	store_take_reserve(s);
 }
 
-#define IS_ORPHAN "died = 9223372036854775807 AND nlink = 0 AND ino != 1"
+#define IS_ORPHAN "died = 9223372036854775807 AND nlink = 0 AND ino != 1 AND ino NOT IN (SELECT ino FROM temp.held)"
+
+struct holders {
+	bool (*held)(uint64_t ino, void *user); /* NULL: nobody */
+	void *user;
+};
+
+/* Temporary: those that only open descriptors hold, but do. */
+static int store_list_held(struct store *s, const struct holders *h)
+{
+	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+	int r = db_exec(s->db, "CREATE TEMP TABLE IF NOT EXISTS held (ino INTEGER PRIMARY KEY); DELETE FROM temp.held");
+	struct db_query *q = db_query(s->db, "SELECT ino FROM node WHERE " IS_ORPHAN);
+
+	while (r == 0 && h->held && (r = db_step(q)) > 0) {
+		uint64_t ino = db_int(q, 0);
+
+		if (h->held(ino, h->user))
+			g_array_append_val(found, ino);
+		r = 0;
+	}
+	for (guint i = 0; r == 0 && i < found->len; i++) {
+		q = db_query(s->db, "INSERT INTO temp.held VALUES (?)");
+		db_bind_int(q, 0, g_array_index(found, uint64_t, i));
+		r = db_run(q);
+	}
+	return r;
+}
 
 /*
  * What a crash left: nodes that only open descriptors still held, or whose rows waited for others. What the index holds of
  * them goes with them when it is of this epoch, for then no snapshot has it.
  */
-static int store_drop_orphans(struct store *s)
+static int store_drop_orphans(struct store *s, const struct holders *h)
 {
 	static const char *const steps[] = {
 		"BEGIN IMMEDIATE",
@@ -238,7 +273,7 @@ static int store_drop_orphans(struct store *s)
 		"DROP TABLE orphan",
 		"COMMIT",
 	};
-	int r = 0;
+	int r = store_list_held(s, h);
 
 	for (unsigned i = 0; r == 0 && i < G_N_ELEMENTS(steps); i++)
 		r = db_exec(s->db, steps[i]);
@@ -247,9 +282,9 @@ static int store_drop_orphans(struct store *s)
 	return r;
 }
 
-struct store *store_open(const char *dir, enum store_mode mode, GError **error)
+/* Takes @s. */
+static struct store *store_start(struct store *s, enum store_mode mode, const struct holders *h, GError **error)
 {
-	struct store *s = store_new(dir);
 	int r;
 
 	if (!g_file_test(s->dir, G_FILE_TEST_IS_DIR)) {
@@ -261,11 +296,29 @@ struct store *store_open(const char *dir, enum store_mode mode, GError **error)
 	if (s && mode == STORE_WRITE) {
 		store_open_reserve(s);
 		usage_load(s);
-		r = store_drop_orphans(s);
+		r = store_drop_orphans(s, h);
 		if (r < 0 && r != -ENOSPC)
 			return store_fail(s, error, STORE_ERROR_FAILED, "store.db", r);
 	}
 	return s;
+}
+
+struct store *store_open(const char *dir, enum store_mode mode, GError **error)
+{
+	return store_start(store_new(dir), mode, &(struct holders){ 0 }, error);
+}
+
+struct store *store_take_over(const char *dir, int lock, bool (*held)(uint64_t ino, void *user), void *user, GError **error)
+{
+	struct store *s = store_new(dir);
+
+	s->lock_fd = lock;
+	return store_start(s, STORE_WRITE, &(struct holders){ held, user }, error);
+}
+
+int store_lock(const struct store *s)
+{
+	return s->lock_fd;
 }
 
 void store_close(struct store *s)

@@ -108,6 +108,12 @@ enum store_mode {
 	STORE_WRITE, /* takes the lock for the life of the handle: STORE_ERROR_BUSY when somebody has it */
 };
 struct store *store_open(const char *dir, enum store_mode mode, GError **error);
+/*
+ * store_take_over() - for writing, by a process that has the lock already as @lock (taken, also on failure; store_lock()), after the one that
+ * wrote died. Nodes without a name stay of which @held says that somebody has them open.
+ */
+struct store *store_take_over(const char *dir, int lock, bool (*held)(uint64_t ino, void *user), void *user, GError **error);
+int store_lock(const struct store *s); /* borrowed: the store is locked as long as any process has it open */
 void store_close(struct store *s);
 typedef struct store store_t; /* for g_autoptr() only */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(store_t, store_close)

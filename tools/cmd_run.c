@@ -311,7 +311,7 @@ static bool run(struct run *r, const char *given, enum on_exit on_exit, GError *
 		return false;
 	if (r->options.limits && !limit_disk(r->attached, &limits, error))
 		return false;
-	r->cycle = cycle_begin(r->attached, r->command, error);
+	r->cycle = cycle_begin(r->attached, r->command, hold_is_shared(r->hold), error);
 	if (!r->cycle || !run_program(r, &limits, error))
 		return false;
 	cycle_summarise(r->cycle, r->attached, r->status);

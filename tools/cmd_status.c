@@ -20,6 +20,8 @@ typedef struct status status_t; /* for g_auto() only */
 struct status {
 	const struct sandbox *sandbox;
 	int32_t pid;	 /* 0 = not served */
+	int32_t keeper;  /* the process that replaces it; 0 = none */
+	uint32_t takeovers;
 	int64_t changes; /* -1 = cannot be told */
 	uint64_t disk;
 	GPtrArray *snapshots;
@@ -60,14 +62,20 @@ static uint64_t disk_use(int dirfd, const char *name, int depth)
 	return bytes;
 }
 
+static void read_processes(struct status *ret)
+{
+	g_variant_lookup(ret->live, "pid", "i", &ret->pid);
+	g_variant_lookup(ret->live, "keeper", "i", &ret->keeper);
+	g_variant_lookup(ret->live, "takeovers", "u", &ret->takeovers);
+}
+
 static void read_live(struct attached *a, struct status *ret)
 {
 	g_autoptr(GVariant) none = g_variant_ref_sink(g_variant_new("a{sv}", NULL));
 
-	ret->pid = 0;
 	ret->live = a->control ? control_call(a->control, "status", none, NULL) : NULL;
 	if (ret->live)
-		g_variant_lookup(ret->live, "pid", "i", &ret->pid);
+		read_processes(ret);
 	ret->questions = ret->live ? asked_list(a->control, NULL) : NULL;
 }
 
@@ -149,6 +157,8 @@ static void print_json(const struct status *status)
 	json_add_string(&b, "state", sandbox_state(s));
 	json_add_path(&b, "store", s->dir);
 	json_add_int(&b, "pid", status->pid);
+	json_add_int(&b, "keeper", status->keeper);
+	json_add_int(&b, "takeovers", status->takeovers);
 	json_add(&b, "policy", json_policy(s));
 	json_add(&b, "changes",
 		 g_variant_new_maybe(G_VARIANT_TYPE_INT64,
@@ -168,6 +178,14 @@ static void print_path(const char *label, const char *path)
 	printf("%-12s%s\n", label, quoted ? quoted : "-");
 }
 
+static void print_state(const struct status *status)
+{
+	printf("%-12s%s, process %d", "state:", sandbox_state(status->sandbox), status->pid);
+	if (status->takeovers)
+		printf(", which replaced one that died (%u since the mount; %s/log)", status->takeovers, status->sandbox->dir);
+	putchar('\n');
+}
+
 static void print_text(const struct status *status)
 {
 	const struct sandbox *s = status->sandbox;
@@ -179,7 +197,7 @@ static void print_text(const struct status *status)
 	print_path("workspace:", s->workspace);
 	print_path("mountpoint:", s->mounted ? s->mountpoint : NULL);
 	if (s->live)
-		printf("%-12s%s, process %d\n", "state:", sandbox_state(s), status->pid);
+		print_state(status);
 	else
 		printf("%-12s%s\n", "state:", sandbox_state(s));
 	print_path("store:", s->dir);

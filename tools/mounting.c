@@ -192,6 +192,59 @@ static bool use_default_name(struct plan *p, GError **error)
 	return true;
 }
 
+/* Whether the view of @p->existing lost its process and got another one. */
+static bool was_replaced(const struct plan *p)
+{
+	g_autoptr(GVariant) status = NULL;
+	struct control *c = sandbox_connect(p->existing, NULL);
+	guint32 takeovers = 0;
+
+	status = c ? control_call(c, "status", NULL, NULL) : NULL;
+	if (status)
+		g_variant_lookup(status, "takeovers", "u", &takeovers);
+	control_close(c);
+	return takeovers > 0;
+}
+
+/* What the view kept, with the managed layer of now. Caller frees; NULL when there is an error. */
+static char *kept_policy_of_now(const struct plan *p)
+{
+	struct policy *kept = policy_store_load(p->what.store, NULL), *managed = policy_find_managed(NULL);
+	char *text = kept && managed ? policy_to_ini_managed(kept, managed) : NULL;
+
+	policy_free(kept);
+	policy_free(managed);
+	return text;
+}
+
+static bool wants_same_policy(const struct plan *p)
+{
+	g_autofree char *profile = NULL, *path = NULL, *wanted = NULL, *kept = policy_store_text(p->what.store, NULL);
+	struct policy *policy;
+
+	if (!p->request->profile) {
+		wanted = kept_policy_of_now(p);
+		return kept && g_strcmp0(kept, wanted) == 0;
+	}
+	policy = policy_find(p->request->profile, p->what.workspace, &profile, &path, NULL);
+	wanted = policy ? policy_to_ini(policy) : NULL;
+	policy_free(policy);
+	return kept && g_strcmp0(kept, wanted) == 0;
+}
+
+/*
+ * Who saw the process of a view die mounts it again, as ever. When another one has taken over and the view is as it is wanted, that is done
+ * already.
+ */
+static bool is_served_again(const struct plan *p)
+{
+	const struct mount_request *r = p->request;
+	g_autofree char *place = r->mountpoint ? paths_resolve(r->mountpoint) : paths_default_mountpoint(p->runtime, p->what.name);
+
+	return p->existing && p->existing->live && !r->foreground && !r->debug && g_strcmp0(place, p->existing->mountpoint) == 0 &&
+	       was_replaced(p) && wants_same_policy(p);
+}
+
 static bool check_existing(const struct plan *p, GError **error)
 {
 	const struct sandbox *s = p->existing;
@@ -209,7 +262,7 @@ static bool check_existing(const struct plan *p, GError **error)
 			   s->workspace);
 		return false;
 	}
-	if (s->live) {
+	if (s->live && !is_served_again(p)) {
 		tool_error(
 			error, EXIT_BUSY, s->name,
 			"sandbox %s is mounted at %s already; `sbxfs umount %s` first, or choose another name with -n",
@@ -617,9 +670,14 @@ static bool mount_view(struct plan *p, mounting_announce announce, void *user, G
 	return true;
 }
 
+static bool find(struct plan *p, GError **error)
+{
+	return resolve_workspace(p, error) && choose_sandbox(p, error);
+}
+
 static bool check(struct plan *p, GError **error)
 {
-	return resolve_workspace(p, error) && choose_sandbox(p, error) && clear_stale(p, error) &&
+	return clear_stale(p, error) &&
 	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) &&
 	       choose_mountpoint(p, error) && choose_policy(p, error) &&
 	       limits_read(p->policy, NULL, &p->limits, error) &&
@@ -644,7 +702,14 @@ bool mounting_run(const struct mount_request *request, mounting_announce announc
 
 	p.state = paths_state_dir(error);
 	p.runtime = paths_runtime_place();
-	if (!p.state || !check(&p, error))
+	if (!p.state || !find(&p, error))
+		return false;
+	if (is_served_again(&p)) {
+		p.what.mountpoint = g_strdup(p.existing->mountpoint);
+		announce(&p.what, user);
+		return true;
+	}
+	if (!check(&p, error))
 		return false;
 	if (prepare_store(&p, error) && finish_commits(&p, error) && prepare_mountpoint(&p, error) &&
 	    mount_view(&p, announce, user, error))

@@ -122,6 +122,24 @@ static void sandbox_read(struct sandbox *s)
 		s->problem = g_strdup_printf("store %s does not say which workspace it belongs to", s->dir);
 }
 
+#define WAIT_STEP_US (20 * 1000)
+#define WAIT_STEPS 500 /* 10 s */
+
+/*
+ * Mounted, the store in somebody's hands, and nobody answers: another process takes over from one that died; or it is dying together with the one
+ * that would, and lets go of the store soon.
+ */
+static struct control *connect_patiently(const struct sandbox *s)
+{
+	struct control *control = sandbox_connect(s, NULL);
+
+	for (int i = 0; i < WAIT_STEPS && !control && s->mounted && s->socket && sandbox_is_locked(s->dir); i++) {
+		g_usleep(WAIT_STEP_US);
+		control = sandbox_connect(s, NULL);
+	}
+	return control;
+}
+
 static struct sandbox *sandbox_load_from(const char *state, const char *name)
 {
 	g_autofree char *index = g_build_filename(state, name, "store.db", NULL);
@@ -134,10 +152,10 @@ static struct sandbox *sandbox_load_from(const char *state, const char *name)
 	s->name = g_strdup(name);
 	s->dir = g_build_filename(state, name, NULL);
 	sandbox_read(s);
-	control = sandbox_connect(s, NULL);
+	s->mounted = sandbox_is_mounted(s);
+	control = connect_patiently(s);
 	s->live = control != NULL;
 	g_clear_pointer(&control, control_close);
-	s->mounted = sandbox_is_mounted(s);
 	return s;
 }
 

@@ -12,7 +12,7 @@ import signal
 import struct
 
 from harness.kit import *  # noqa: F403
-from harness.view import case
+from harness.view import case, kill_all
 
 SHUTDOWN, NO_LOG = 0x8004587D, 2
 FILL = bytes(range(256))
@@ -36,10 +36,10 @@ class Disk:
         return self.t.program('mount', '-o', 'loop', self.image, self.point, code=None).code == 0
 
     def cut(self):
-        pid = self.t.daemon()
+        pids = self.t.daemons()
         with opened(self.point, os.O_RDONLY) as fd:
             fcntl.ioctl(fd, SHUTDOWN, struct.pack('I', NO_LOG))
-        os.kill(pid, signal.SIGKILL)
+        kill_all(pids)
         self.t.program('umount', '-l', self.t.mnt)
         wait_until(lambda: self.t.program('umount', self.point, code=None).code == 0, 'the disk can be unmounted')
         check(self.mount(), 'the disk can be mounted again')

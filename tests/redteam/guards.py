@@ -447,3 +447,24 @@ guard('the user of the proxy', 'tools/run/net_process.c', '	if (geteuid() == 0 &
       'network/the_process_of_the_proxy')
 guard('the proxy is confined before it is given anything', 'tools/run/net_process.c', 'return landlock_enter(readable, G_N_ELEMENTS(readable)) && syscalls_enter_proxy();', 'return true;', 'user',
       'network/the_process_of_the_proxy')
+
+# What holds for a process that takes over
+
+guard('done once', 'fs/overlay_heritage.c', 'return request.again && o->heritage && ledger_is_done(', 'return !request.unique && o->heritage && ledger_is_done(', 'user',
+      'takeover/a_writer_is_not_disturbed')
+guard('a prepared change is asked for', 'fs/ledger.c', 'ledger_settle(e, committed(e->ino, e->ctime, user));', 'ledger_settle(e, !committed(0, e->ctime, user));', 'user',
+      'unit/roster/test_ledger')
+guard('the verdict of what has no name', 'fs/overlay_heritage.c', 'if (!n->names || v.action > n->verdict.action)', 'if (n->names && v.action > n->verdict.action)', 'user',
+      'takeover/rules_and_limits_stay_those_of_the_mount')
+guard('deletions are counted on', 'fs/overlay_heritage.c', '	o->deletions = &h->deletions;\n', '', 'user',
+      'takeover/rules_and_limits_stay_those_of_the_mount')
+guard('the limit of the disk as it was set', 'fs/service.c', 's->takes_over ? s->heritage->disk_limit : s->options->disk_limit', 's->options->disk_limit', 'user',
+      'takeover/rules_and_limits_stay_those_of_the_mount')
+guard('the audit keeps what it has', 'fs/service.c', '		options.keep_time = options.keep_bytes = 0;', '		options.keep_bytes = 0;', 'user',
+      'takeover/rules_and_limits_stay_those_of_the_mount')
+guard('the store is locked in between', 'fs/service.c', '[KEEPER_LOCK] = store_lock(overlay_store(s->view.overlay)) };', '[KEEPER_LOCK] = device };', 'user',
+      'takeover/the_store_is_not_free_meanwhile')
+guard('what is open without a name stays', 'snapshot/store.c', '		if (h->held(ino, h->user))', '		if (!h->held(ino, h->user))', 'user',
+      'takeover/what_is_open_goes_on')
+guard('no process for what kills each', 'fs/keeper.c', 'return many || k->futile >= KEEPER_FUTILE;', 'return many;', 'user',
+      'takeover/what_kills_each_is_not_served_for_ever')

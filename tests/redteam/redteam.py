@@ -809,7 +809,7 @@ def test_what_cannot_be_recorded_is_not_executed(t):
     command = ['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, t.low, '--', 'sh', '-c', 'cd /; echo ready; read x; /usr/bin/printf "ra%s" n; echo; echo end']
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     eq(process.stdout.readline(), b'ready\n', 'it runs')
-    os.kill(t.sbxfs('status', t.name, '--json').json()['pid'], signal.SIGKILL)
+    t.kill_daemon()
     out, err = process.communicate(b'\n', timeout=60)
     check(b'ran' not in out and b'end' in out, f'it was executed without a record: {out}')
     check(b'cannot be recorded' in err, f'the reason: {err}')
@@ -878,11 +878,39 @@ def test_before_and_after(t):
     done = run(t, 'sh', '-c', 'echo 3 >>f', options=('--on-exit', 'ask'))
     check('kept' in done.err, f'nobody to ask: {done.err}')
     eq(read(t.w('f')), b'original', 'kept')
-    eq(run(t, 'sh', '-c', 'exit 5', options=('--on-exit', 'commit'), code=5).out, '', 'commit')
+    done = run(t, 'sh', '-c', 'exit 5', options=('--on-exit', 'commit'), code=5)
+    check('nothing is committed' in done.err, f'of a program that failed: {done.err}')
+    done = run(t, 'sleep', '100', options=('--on-exit', 'commit', '--limit', 'time=1s'), code=124)
+    check('nothing is committed' in done.err, f'of a program that was stopped: {done.err}')
+    eq(read(t.w('f')), b'original', 'still kept')
+    eq(run(t, 'true', options=('--on-exit', 'commit')).out, '', 'commit')
     eq((read(t.w('f')), read(t.w('n'))), (b'1\n3\n', b'1\n'), 'committed')
     append(t.w('f'), 'meanwhile')
     run(t, 'sh', '-c', 'echo 4 >f', options=('--on-exit', 'rollback'))
-    eq([line.split()[-1] for line in t.sbxfs('snapshot', 'list', t.name).out.splitlines() if 'run-' in line], [f'run-{n}' for n in range(1, 7)], 'snapshots')
+    eq([line.split()[-1] for line in t.sbxfs('snapshot', 'list', t.name).out.splitlines() if 'run-' in line], [f'run-{n}' for n in range(1, 9)], 'snapshots')
+    nothing_left(t)
+
+
+@once
+def test_a_rollback_at_the_end_is_of_this_run_alone(t):
+    """What another run does meanwhile, or did since, must not go with it."""
+    t.seed({'f': 'f'})
+    yield
+    view = t.path('run/sbxfs', t.name, 'mnt')
+    early = subprocess.Popen(['sbxfs', 'run', '-n', t.name, '-p', t.policy_file, t.low, '--', 'sh', '-c', 'touch early; while [ ! -e stop ]; do sleep 0.05; done'],
+                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while is_gone(os.path.join(view, 'early')):
+        check(early.poll() is None, 'the first run ended')
+        time.sleep(0.02)
+    done = run(t, 'sh', '-c', 'touch late', options=('--on-exit', 'rollback'))
+    check('other runs were in the sandbox' in done.err, f'one still is: {done.err}')
+    done = run(t, 'touch', 'stop', options=('--on-exit', 'rollback'))
+    check('other runs were in the sandbox' in done.err, f'one was: {done.err}')
+    eq(early.wait(), 0, 'the first run')
+    eq(run(t, 'ls').out, 'early\nf\nlate\nstop\n', 'all of it is kept')
+    done = run(t, 'touch', 'more', options=('--on-exit', 'rollback'))
+    check('rolled back' in done.err, f'alone: {done.err}')
+    eq(run(t, 'ls').out, 'early\nf\nlate\nstop\n', 'of this run alone')
     nothing_left(t)
 
 

@@ -329,7 +329,7 @@ static void told_inode(uint64_t ino, bool data, void *user)
 
 int main(int argc, char **argv)
 {
-	const struct overlay_watcher watcher = { told_entry, told_inode, NULL };
+	const struct overlay_watcher watcher = { .expire_entry = told_entry, .inval_inode = told_inode };
 	struct worker workers[WORKERS] = { 0 };
 	GThread *threads[WORKERS + 2];
 	struct overlay_counters counters;

@@ -481,7 +481,7 @@ struct commands *commands_new(const struct sandbox *s, GError **error)
 	c->processes = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, process_free);
 	c->ended = g_ptr_array_new_with_free_func((GDestroyNotify)g_byte_array_unref);
 	c->listener = listener_new(c->exit_info ? calls : calls_and_exit, error);
-	c->control = c->listener ? control_connect(s->socket, error) : NULL;
+	c->control = c->listener ? control_reach(s->socket, error) : NULL;
 	if (c->control)
 		return c;
 	commands_free(c);

@@ -28,6 +28,7 @@ struct cycle {
 	int64_t recorded; /* in the audit before; the last of it may have come later */
 	uint64_t changes;
 	uint64_t refused;
+	bool shared; /* other runs were in the sandbox */
 };
 
 static const char *const names[] = {
@@ -50,6 +51,14 @@ bool cycle_parse(const char *name, enum on_exit *ret)
 
 /* The snapshot */
 
+/* Of a run's snapshot; 0 for any other. */
+static uint64_t number_of(const char *name)
+{
+	uint64_t n = g_str_has_prefix(name, PREFIX) ? g_ascii_strtoull(name + strlen(PREFIX), NULL, 10) : 0;
+
+	return n < UINT64_MAX ? n : 0;
+}
+
 static uint64_t next_number(struct attached *a)
 {
 	g_autoptr(GPtrArray) all = NULL;
@@ -57,13 +66,8 @@ static uint64_t next_number(struct attached *a)
 
 	if (store_snapshot_list(a->store, &all) < 0)
 		return next;
-	for (unsigned i = 0; i < all->len; i++) {
-		const char *name = ((struct snapshot *)all->pdata[i])->name;
-		uint64_t n = g_str_has_prefix(name, PREFIX) ? g_ascii_strtoull(name + strlen(PREFIX), NULL, 10) : 0;
-
-		if (n < UINT64_MAX)
-			next = MAX(next, n + 1);
-	}
+	for (unsigned i = 0; i < all->len; i++)
+		next = MAX(next, number_of(((struct snapshot *)all->pdata[i])->name) + 1);
 	return next;
 }
 
@@ -133,11 +137,12 @@ static int64_t last_record(const struct attached *a)
 	return point.last;
 }
 
-struct cycle *cycle_begin(struct attached *a, char *const *command, GError **error)
+struct cycle *cycle_begin(struct attached *a, char *const *command, bool shared, GError **error)
 {
 	struct cycle *c = g_new0(struct cycle, 1);
 
 	c->sandbox = g_strdup(a->sandbox->name);
+	c->shared = shared;
 	c->since = g_get_real_time() * 1000;
 	c->recorded = last_record(a);
 	if (!make_snapshot(c, a, error) || !record_start(c, a, command, error)) {
@@ -205,6 +210,7 @@ void cycle_summarise(struct cycle *c, struct attached *a, int status)
 
 	if (!record(a, "run-end", end, &failure))
 		output_note("the end of %s is not in the audit: %s", c->snapshot, failure->message);
+	c->shared = c->shared || next_number(a) > number_of(c->snapshot) + 1;
 	g_clear_error(&failure);
 	if (!count_changes(c, a, &failure)) {
 		output_note("%s; the changes could not be counted: %s", end, failure->message);
@@ -271,14 +277,29 @@ static enum on_exit ask(void)
 	return answer;
 }
 
+/* Why @what is not done unless a human says so; NULL = nothing speaks against it. */
+static const char *objection(const struct cycle *c, enum on_exit what, int status)
+{
+	if (what == ON_EXIT_COMMIT && status != 0)
+		return "the program did not end with exit code 0, so nothing is committed";
+	if (what == ON_EXIT_ROLLBACK && c->shared)
+		return "other runs were in the sandbox meanwhile, and their changes would go as well, so nothing is rolled back";
+	return NULL;
+}
+
 bool cycle_end(struct cycle *c, enum on_exit what, int *status, GError **error)
 {
 	bool asked = what == ON_EXIT_ASK;
+	const char *objected = objection(c, what, *status);
 	GError *failure = NULL;
 	int code = EXIT_DONE;
 
 	if (what == ON_EXIT_ROLLBACK ? !c->changes : what == ON_EXIT_KEEP)
 		return true;
+	if (objected) {
+		output_note("--on-exit %s: %s; the changes are kept (sbxfs diff %s)", names[what], objected, c->sandbox);
+		return true;
+	}
 	if (asked)
 		what = c->changes ? ask() : ON_EXIT_KEEP;
 	if (what == ON_EXIT_COMMIT)

@@ -95,6 +95,13 @@ void hold_end_view(const struct hold *h)
 	lock_at(h, h->offset + 1, F_UNLCK, false);
 }
 
+bool hold_is_shared(const struct hold *h)
+{
+	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = h->offset, .l_len = 1 };
+
+	return fcntl(h->lock, F_GETLK, &l) < 0 || l.l_type != F_UNLCK;
+}
+
 static bool take_down(const char *name, GError **error)
 {
 	g_autoptr(sandbox_t) s = sandbox_load(name, NULL);

@@ -31,5 +31,7 @@ void hold_end_view(const struct hold *h);
  */
 bool hold_start_keeper(struct hold *h, GError **error);
 void hold_mounted(struct hold *h);
+/* hold_is_shared() - another run is in the same sandbox just now. */
+bool hold_is_shared(const struct hold *h);
 /* hold_free() - takes the view down if it is ours to do. False when that failed. */
 bool hold_free(struct hold *h, GError **error);

@@ -149,7 +149,7 @@ struct net *net_start(const struct policy *policy, const char *control_socket, G
 		output_note("the network lets nothing through: no rule of profile %s does (add \"allow = DOMAIN\" to [network %s])",
 			    network_profile(n->rules), network_profile(n->rules));
 	if (net_process_start(n->rules, &n->process, &n->link, error))
-		n->control = control_connect(control_socket, error);
+		n->control = control_reach(control_socket, error);
 	if (n->control)
 		return n;
 	net_free(n);

@@ -46,7 +46,7 @@ void net_asker_free(struct net_asker *a)
 static GVariant *call(const struct net_asker *a, const char *subject, const char *operation, const struct net_peer *peer,
 		      GError **error)
 {
-	struct control *control = control_connect(a->socket, error);
+	struct control *control = control_reach(a->socket, error);
 	GVariant *answer;
 	GVariantDict d;
 

@@ -177,14 +177,15 @@ class View:
         check(os.path.basename(os.readlink(f'/proc/{pid}/exe')).startswith('sbxfs'), f'pid {pid} of the status is no sbxfs')
         return pid
 
-    def kill_daemon(self, number=signal.SIGKILL):
+    def daemons(self):
+        """What has to die for the view to be dead: the process that would replace the one that serves, then that one."""
         pid = self.daemon()
-        os.kill(pid, number)
-        for _ in range(1000):
-            if is_dead(pid):
-                return
-            time.sleep(0.01)
-        raise Failed(f'the daemon still runs after signal {number}')
+        keeper = self.status()['keeper']
+        check(keeper > 0, 'nobody keeps the view')
+        return [keeper, pid]
+
+    def kill_daemon(self, number=signal.SIGKILL):
+        kill_all(self.daemons() if number == signal.SIGKILL else [self.daemon()], number)
 
     # Other users
 
@@ -266,6 +267,16 @@ class View:
         found = self.sbxfs('fsck', self.name, '--json', code=None).json()
         bad = [f['message'] for f in found['findings'] if f['level'] == 'damaged' or f['check'] in ('pages', 'merge-texts') and f['remedy']]
         eq(bad, [], 'what sbxfs fsck finds')
+
+
+def kill_all(pids, number=signal.SIGKILL):
+    for pid in pids:
+        os.kill(pid, number)
+    for _ in range(1000):
+        if all(is_dead(pid) for pid in pids):
+            return
+        time.sleep(0.01)
+    raise Failed(f'the daemon still runs after signal {number}')
 
 
 def is_dead(pid):
