@@ -209,6 +209,11 @@ int overlay_pin(struct overlay *o, int64_t *ret_epoch);
 int overlay_pin_again(struct overlay *o, int64_t epoch);
 void overlay_unpin(struct overlay *o, int64_t epoch);
 /*
+ * overlay_release() - at a mount: whiteouts that lasted as long as somebody read, whose process died before it ended them, would hide what the
+ * owner makes there. Not at a takeover, whose readers come back: there they end with the next overlay_unpin() that leaves none.
+ */
+void overlay_release(struct overlay *o);
+/*
  * overlay_gc() - snapshot/gc.h, while the view goes on; @automatic and @dry_run as there. The result is in @ret, for gc_free().
  * Not beside a commit, an undo or a rollback: their callers see to it.
  */

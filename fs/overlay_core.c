@@ -52,6 +52,7 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 	}
 	guard_root(policy, &root->verdict);
 	o->workspace_rows = store_has_workspace_rows(store);
+	names_hold_again(o);
 	return o;
 }
 

@@ -103,6 +103,8 @@ int name_is_held(struct overlay *o, const struct node *dir, const char *name, bo
 /* name_hold() - it became one, which ends with the last pin if nothing else is there by then. */
 void name_hold(struct overlay *o, const struct node *dir, const char *name);
 void held_name_clear(void *held_name);
+/* names_hold_again() - those of a process that died before it let go of them; when the overlay is made. */
+void names_hold_again(struct overlay *o);
 
 /* overlay_core.c */
 

@@ -82,6 +82,23 @@ void name_hold(struct overlay *o, const struct node *dir, const char *name)
 	g_array_append_val(o->held, h);
 }
 
+static int hold_again(const struct name_row *name, const struct node_row *node, void *user)
+{
+	struct held_name h = { .parent = name->parent, .name = g_strdup(name->name) };
+
+	(void)node;
+	g_array_append_val(((struct overlay *)user)->held, h);
+	return 0;
+}
+
+void names_hold_again(struct overlay *o)
+{
+	int r = store_bare_whiteouts(o->store, hold_again, o);
+
+	if (r < 0)
+		g_debug("whiteouts that were left over stay: %s", g_strerror(-r));
+}
+
 /* What a commit wrote covers something since it was settled, what was made anew is no whiteout: those stay. */
 static int release_name(struct overlay *o, const struct held_name *h, struct changed_rows *rows)
 {
@@ -122,10 +139,26 @@ static void release_names(struct overlay *o)
 	changed_rows_clear(&rows);
 }
 
+/* What is held goes when nobody reads any more. Gives the lock back. */
+static void release_unread(struct overlay *o)
+{
+	bool released = o->pins->len == 0 && o->held->len > 0;
+
+	if (released)
+		release_names(o);
+	overlay_unlock(o);
+	if (released)
+		overlay_drain(o);
+}
+
+void overlay_release(struct overlay *o)
+{
+	overlay_lock(o);
+	release_unread(o);
+}
+
 void overlay_unpin(struct overlay *o, int64_t epoch)
 {
-	bool released;
-
 	overlay_lock(o);
 	for (unsigned i = 0; i < o->pins->len; i++) {
 		if (g_array_index(o->pins, int64_t, i) != epoch)
@@ -133,12 +166,7 @@ void overlay_unpin(struct overlay *o, int64_t epoch)
 		g_array_remove_index_fast(o->pins, i);
 		break;
 	}
-	released = o->pins->len == 0 && o->held->len > 0;
-	if (released)
-		release_names(o);
-	overlay_unlock(o);
-	if (released)
-		overlay_drain(o);
+	release_unread(o);
 }
 
 int overlay_gc(struct overlay *o, bool automatic, bool dry_run, struct gc **ret)

@@ -181,6 +181,8 @@ static bool service_open(struct service *s, GError **error)
 		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_STORE, "store %s: what the kernel holds is not found: %s", s->options->store, g_strerror(-r));
 		return false;
 	}
+	if (!s->takes_over)
+		overlay_release(s->view.overlay);
 	if (!open_audit(s, error))
 		return false;
 	r = overlay_questions(s->view.overlay);

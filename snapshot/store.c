@@ -904,6 +904,15 @@ int store_all_names(struct store *s, int64_t epoch, store_names_fn fn, void *use
 	return names_each(q, fn, user);
 }
 
+int store_bare_whiteouts(struct store *s, store_names_fn fn, void *user)
+{
+	struct db_query *q = db_query(s->db, "SELECT " JOINED_COLUMNS " FROM name n LEFT JOIN node m ON m.ino = n.ino AND m.died = n.died "
+					     "WHERE n.died = ? AND n.ino = 0 AND n.covers = 0");
+
+	db_bind_int(q, 0, EPOCH_LIVE);
+	return names_each(q, fn, user);
+}
+
 int store_has_moved(struct store *s, int64_t epoch, bool *ret)
 {
 	/* If none lies elsewhere than its directory's origin says, none does at all. */

@@ -191,6 +191,8 @@ int store_names_drop(struct store *s, uint64_t parent); /* all of a directory */
 /* store_names() - all names of a directory, whiteouts too, with their nodes (node->ino == 0 for a whiteout), sorted by name. */
 typedef int (*store_names_fn)(const struct name_row *name, const struct node_row *node, void *user);
 int store_names(struct store *s, int64_t epoch, uint64_t parent, store_names_fn fn, void *user);
+/* store_bare_whiteouts() - those of now that cover nothing, anywhere. Reads the whole table. */
+int store_bare_whiteouts(struct store *s, store_names_fn fn, void *user);
 /* store_all_names() - every name row at @epoch, in no order; @node as in store_names(). Reads the whole table. */
 int store_all_names(struct store *s, int64_t epoch, store_names_fn fn, void *user);
 /*

@@ -179,6 +179,40 @@ static void test_deleted_while_somebody_reads(void **state)
 	view_check(v);
 }
 
+/* The process died before it let go of them. */
+static void test_deleted_while_somebody_read(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t rows, epoch;
+
+	(void)state;
+	assert_int_equal(view_mkdir(v, "d"), 0);
+	rows = view_rows(v, "name");
+	for (int takeover = 0; takeover < 2; takeover++) {
+		assert_int_equal(view_text(v, "d/gone", "1"), 0);
+		assert_int_equal(view_text(v, "gone", "1"), 0);
+		assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+		assert_int_equal(view_unlink(v, "d/gone"), 0);
+		assert_int_equal(view_unlink(v, "gone"), 0);
+		viewed_reopen(v);
+		assert_int_equal(view_rows(v, "name"), rows + 2);
+		host_text(v, "gone", "by the owner");
+		assert_int_equal(view_ino(v, "gone"), 0);
+		if (takeover) {
+			assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+			overlay_release(v->overlay);
+			assert_int_equal(view_ino(v, "gone"), 0);
+			overlay_unpin(v->overlay, epoch);
+		} else {
+			overlay_release(v->overlay);
+		}
+		check_text(v, "gone", "by the owner");
+		assert_int_equal(view_rows(v, "name"), rows);
+		view_check(v);
+		host_run(v, "rm gone");
+	}
+}
+
 static void test_settle_keeps_later_changes(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -733,6 +767,7 @@ int main(void)
 		cmocka_unit_test(test_settle_of_exchanged_directories),
 		cmocka_unit_test(test_deleted_during_a_commit),
 		cmocka_unit_test(test_deleted_while_somebody_reads),
+		cmocka_unit_test(test_deleted_while_somebody_read),
 		cmocka_unit_test(test_settle_keeps_later_changes),
 		cmocka_unit_test(test_settle_of_a_part_of_a_renamed_directory),
 		cmocka_unit_test(test_commit_of_a_file_over_another_keeps_xattrs),
