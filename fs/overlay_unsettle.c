@@ -23,8 +23,15 @@ struct unsettling {
 	bool early;	     /* the workspace still has what was committed */
 	GHashTable *touched; /* these, and the directories above them */
 	GPtrArray *places;   /* of the epoch */
+	GHashTable *restored; /* uint64_t: nodes that got their row back */
+	GHashTable *gone;     /* "parent/name": deleted since the commit, and without a row from now on */
 	struct changed_rows rows;
 };
+
+static char *name_key(uint64_t parent, const char *name)
+{
+	return g_strdup_printf("%" G_GUINT64_FORMAT "/%s", parent, name);
+}
 
 static bool owns_bytes(const struct node_row *n)
 {
@@ -185,15 +192,21 @@ static int restore_whiteouts(struct unsettling *u, uint64_t ino, const char *pat
 	return r;
 }
 
-static int may_restore(struct unsettling *u, uint64_t ino, const char *path, bool *ret)
+/*
+ * A name without a row, of now, was taken back by a rollback, or deleted since: then there is nothing to cover any more, so there is no whiteout.
+ * But while the workspace had it there was, and whatever stands alone has got its row then.
+ */
+static int may_restore(struct unsettling *u, uint64_t parent, const char *path, const char *name, uint64_t ino, bool *ret)
 {
-	g_autofree char *follows = NULL;
-	struct node_row then;
-	int r = store_node_get(u->overlay->store, u->epoch, ino, &then);
+	g_autofree char *follows = NULL, *key = name_key(parent, name);
+	struct node_row then = { 0 };
+	bool alone = true;
+	int r = ino ? store_node_get(u->overlay->store, u->epoch, ino, &then) : 0;
 
-	if (r == 0)
-		r = stands_alone(u, &then, path, &follows, ret);
+	if (r == 0 && ino)
+		r = stands_alone(u, &then, path, &follows, &alone);
 	node_row_clear(&then);
+	*ret = u->early ? alone : (!alone && !g_hash_table_contains(u->gone, key)) || g_hash_table_contains(u->restored, &parent);
 	return r;
 }
 
@@ -202,15 +215,16 @@ static int restore_entry(struct unsettling *u, uint64_t parent, const char *path
 {
 	struct store *s = u->overlay->store;
 	struct node_row now = { 0 };
-	bool possible = true;
-	int r = ino && u->early ? may_restore(u, ino, path, &possible) : 0;
+	bool may;
+	int r = may_restore(u, parent, path, name, ino, &may);
 
-	if (r < 0 || !possible)
+	if (r < 0 || !may)
 		return r;
 	r = store_name_restore(s, u->epoch, parent, name);
 	if (r == 0 && ino)
 		r = store_node_get(s, EPOCH_LIVE, ino, &now);
 	if (r == 0 && ino && !now.ino) {
+		g_hash_table_add(u->restored, g_memdup2(&ino, sizeof(ino)));
 		r = store_node_restore(s, u->epoch, ino);
 		if (r == 0)
 			r = restore_whiteouts(u, ino, path);
@@ -229,6 +243,8 @@ static int unsettle_covers(struct unsettling *u, struct name_row *now, const str
 	int r;
 
 	now->covers = then->covers;
+	if (now->ino == 0 && now->covers == 0)
+		g_hash_table_add(u->gone, name_key(now->parent, now->name));
 	r = now->ino == 0 && now->covers == 0 ? store_name_drop(s, now->parent, now->name) : store_name_put(s, now);
 	changed_rows_add_name(now->parent, now->name, &u->rows);
 	return r;
@@ -326,7 +342,8 @@ static int find_parent(struct unsettling *u, const char *path, uint64_t *ret)
 			r = restore_entry(u, parent, prefix->str, *part, then.ino);
 		if (r == 0 && then.ino)
 			r = store_node_get(s, EPOCH_LIVE, then.ino, &node);
-		parent = node.ino;
+		/* One that was removed since, in which somebody still is, gets no names. */
+		parent = node.attr.nlink > 0 ? node.ino : 0;
 		node_row_clear(&node);
 		name_row_clear(&now);
 		name_row_clear(&then);
@@ -514,7 +531,15 @@ static int unfollow_all(struct unsettling *u, const char *const *paths)
 	return r;
 }
 
-/* The rows are written; memory and the kernel follow. Takes the lock's end and @u. */
+static void unsettling_begin(struct unsettling *u)
+{
+	changed_rows_init(&u->rows);
+	u->restored = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	u->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	overlay_lock(u->overlay);
+}
+
+/* The rows are written; memory and the kernel follow. Undoes unsettling_begin(). */
 static int unsettling_end(struct unsettling *u, int r)
 {
 	struct overlay *o = u->overlay;
@@ -529,6 +554,8 @@ static int unsettling_end(struct unsettling *u, int r)
 	}
 	overlay_unlock(o);
 	changed_rows_clear(&u->rows);
+	g_hash_table_unref(u->restored);
+	g_hash_table_unref(u->gone);
 	g_clear_pointer(&u->touched, g_hash_table_unref);
 	g_clear_pointer(&u->places, g_ptr_array_unref);
 	if (r == 0)
@@ -541,8 +568,7 @@ int overlay_unfollow(struct overlay *o, int64_t epoch, const char *const *paths)
 	struct unsettling u = { .overlay = o, .epoch = epoch, .early = true };
 	int r;
 
-	changed_rows_init(&u.rows);
-	overlay_lock(o);
+	unsettling_begin(&u);
 	/* It is part of an undo, which is recorded at its end. */
 	r = transaction_begin(o);
 	if (r == 0)
@@ -555,9 +581,8 @@ int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
 	struct unsettling u = { .overlay = o, .epoch = epoch };
 	int r;
 
-	changed_rows_init(&u.rows);
 	u.touched = path_set_with_parents(paths);
-	overlay_lock(o);
+	unsettling_begin(&u);
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "uncommit" });
 	r = overlay_begin(o);
 	if (r == 0)

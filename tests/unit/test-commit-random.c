@@ -115,11 +115,14 @@ static void look_away(void)
 	g_clear_pointer(&shown, g_free);
 }
 
+static void be_busy(const char *what);
+
 static void kill_hook(const char *what)
 {
 	if (++*points == kill_at)
 		kill(getpid(), SIGKILL);
 	look(what);
+	be_busy(what);
 }
 
 static int pick(struct trial *t, int n)
@@ -834,6 +837,49 @@ static void trial_parts(guint32 seed)
 	trial_clear(&t);
 }
 
+/* While a commit runs */
+
+static struct trial *busy; /* NULL = not now */
+
+static void change_or_remove(struct trial *t)
+{
+	g_autoptr(GPtrArray) all = view_paths(t->v);
+
+	if (all->len && pick(t, 2))
+		remove_below(t, all->pdata[pick(t, all->len)]);
+	else
+		change_one(t);
+	if (pick(t, 4) == 0)
+		kernel_forget_all(t->v);
+}
+
+static void be_busy(const char *what)
+{
+	if (busy && strcmp(what, "step done") == 0 && pick(busy, 3) == 0)
+		change_or_remove(busy);
+}
+
+/* The view is used between all that a commit does; it shows what was done to it, and no more. */
+static void trial_meanwhile(guint32 seed)
+{
+	g_autofree char *before = NULL;
+	struct committing *c;
+	struct trial t;
+	bool done;
+
+	trial_init(&t, seed);
+	c = view_commit_begin(t.v, NULL);
+	for (int i = pick(&t, 6); i > 0; i--)
+		change_or_remove(&t);
+	busy = &t;
+	done = view_commit_end(t.v, c);
+	busy = NULL;
+	CHECK(&t, view_unreachable_rows(t.v) == 0, "lost rows after a commit that was %s", done ? "done" : "refused");
+	before = view_describe(t.v, DESCRIBE_MTIME | DESCRIBE_OWNER);
+	check_view(&t, before, "used meanwhile", "");
+	trial_clear(&t);
+}
+
 static void trial(guint32 seed)
 {
 	struct trial t;
@@ -866,6 +912,7 @@ int main(int argc, char **argv)
 	boundary_hook = kill_hook;
 	for (int i = 0; i < sets; i++) {
 		trial_parts(first + i);
+		trial_meanwhile(first + i);
 		trial(first + i);
 	}
 	printf("%d random change sets, %u kills at their %u points, %u looks at undos, %u parts, %u of them refused\n", sets, total_kills,

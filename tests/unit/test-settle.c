@@ -586,6 +586,74 @@ static void test_undo_of_what_was_changed_since_is_not_seen(void **state)
 	view_check(v);
 }
 
+/* Somebody is in a directory that is gone: nothing comes back in it. */
+static void test_undo_of_a_directory_that_was_removed_since(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_text(v, "kept", "k");
+	assert_int_equal(view_mkdir(v, "n"), 0);
+	assert_int_equal(view_mkdir(v, "n/m"), 0);
+	assert_int_equal(view_text(v, "n/m/f", "f"), 0);
+	assert_true(view_commit(v, NULL));
+	assert_int_not_equal(view_ino(v, "n/m"), 0);
+	assert_int_equal(view_unlink(v, "n/m/f"), 0);
+	assert_int_equal(view_rmdir(v, "n/m"), 0);
+	assert_int_equal(view_rmdir(v, "n"), 0);
+	view_undo_looked_at(v);
+	check_list(v, "", "kept");
+	check_changes(v, "");
+	view_check(v);
+}
+
+/* A crash after the view was told has it told once more: what was deleted since has no row by then, and does not come back. */
+static void test_undo_that_is_told_twice(void **state)
+{
+	static const char *const paths[] = { "n", "n/f", "new", NULL };
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t epoch;
+
+	(void)state;
+	host_text(v, "kept", "k");
+	assert_int_equal(view_mkdir(v, "n"), 0);
+	assert_int_equal(view_text(v, "n/f", "f"), 0);
+	assert_int_equal(view_text(v, "new", "new"), 0);
+	assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+	assert_true(view_commit(v, NULL));
+	overlay_unpin(v->overlay, epoch);
+	assert_int_equal(view_unlink(v, "n/f"), 0);
+	assert_int_equal(view_rmdir(v, "n"), 0);
+	assert_int_equal(view_unlink(v, "new"), 0);
+	kernel_forget_all(v);
+	view_undo_looked_at(v);
+	check_list(v, "", "kept");
+	assert_int_equal(overlay_unsettle(v->overlay, epoch, paths), 0);
+	check_list(v, "", "kept");
+	check_changes(v, "");
+	view_check(v);
+}
+
+/* Nor does what was moved, which gets its rows only when the workspace is back. */
+static void test_undo_of_what_was_moved_and_deleted_since(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+
+	(void)state;
+	host_text(v, "d/f", "f");
+	assert_int_equal(view_rename(v, "d", "e", 0), 0);
+	assert_int_equal(view_text(v, "e/new", "new"), 0);
+	assert_true(view_commit(v, NULL));
+	assert_int_equal(view_unlink(v, "e/new"), 0);
+	assert_int_equal(view_unlink(v, "e/f"), 0);
+	assert_int_equal(view_rmdir(v, "e"), 0);
+	kernel_forget_all(v);
+	view_undo(v);
+	check_list(v, "", "");
+	check_changes(v, "D d\nD d/f\n");
+	view_check(v);
+}
+
 /*
  * Parts
  *
@@ -782,6 +850,9 @@ int main(void)
 		cmocka_unit_test(test_undo_is_not_seen),
 		cmocka_unit_test(test_undo_is_not_seen_without_rows),
 		cmocka_unit_test(test_undo_of_what_was_changed_since_is_not_seen),
+		cmocka_unit_test(test_undo_of_a_directory_that_was_removed_since),
+		cmocka_unit_test(test_undo_that_is_told_twice),
+		cmocka_unit_test(test_undo_of_what_was_moved_and_deleted_since),
 		cmocka_unit_test(test_commit_of_half_an_exchange),
 		cmocka_unit_test(test_commit_of_half_a_rename),
 		cmocka_unit_test(test_commit_of_what_took_the_place),
