@@ -318,6 +318,25 @@ def test_the_daemon_holds_nothing_of_its_caller(t):
         file.read()  # ends only when nobody holds the other side
 
 
+@case(modes=('fresh',), workspace_changes=True, remount=False)
+def test_what_a_killed_reader_held_ends_with_the_mount(t):
+    yield
+    write(t.m('gone'), 'by the sandbox')
+    test = 'echo $$ >pid; mv pid started; while [ -e started ]; do sleep 0.05; done'  # ends with the view
+    reader = subprocess.Popen(['sbxfs-gate', t.name, '--test', test], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: os.path.exists(t.m('started')), 'the gate reads')
+    pid = int(read(t.m('started')))
+    os.unlink(t.m('gone'))
+    t.kill_daemon()
+    reader.kill()
+    reader.wait()
+    wait_until(lambda: not os.path.exists(f'/proc/{pid}'), 'nobody works in the dead view')
+    t.mount()
+    write(t.w('gone'), 'by the owner')
+    wait_until(lambda: os.path.exists(t.m('gone')), "the owner's file is seen")
+    eq(read(t.m('gone')), b'by the owner', "the owner's file")
+
+
 @once
 def test_killed_callers_leave_the_daemon_sound(t):
     t.seed({'big': b'B' * 20_000_000, 'other': 'o'})
