@@ -818,6 +818,44 @@ static void test_undo_refuses_changed_files(void **state)
 	assert_true(describe_same(before, after));
 }
 
+static int view_cannot(const struct apply_result *undone, void *user, GError **error)
+{
+	assert_true(undone->undone && undone->paths->len > 0);
+	++*(int *)user;
+	g_set_error_literal(error, STORE_ERROR, STORE_ERROR_NO_SPACE, "the store is full");
+	return -ENOSPC;
+}
+
+/* A view that could not take over what it shows: the undo was not begun, and can be later. */
+static void test_undo_needs_the_view(void **state)
+{
+	struct layered *l = *state;
+	g_autofree char *before = NULL, *after = NULL;
+	g_autoptr(GPtrArray) conflicts = NULL;
+	g_autoptr(GError) error = NULL;
+	struct apply_result r = { 0 };
+	int calls = 0;
+	const struct undo_view view = { .begins = view_cannot, .user = &calls };
+
+	scene_host(l);
+	tick();
+	scene_view(l);
+	commit_ok(l, NULL);
+	before = disk_describe(l->workspace);
+	assert_int_equal(apply_undo(l->store, l->lower, NULL, &view, &r, &conflicts, &error), -ENOSPC);
+	assert_true(g_error_matches(error, STORE_ERROR, STORE_ERROR_NO_SPACE));
+	g_clear_error(&error);
+	assert_int_equal(calls, 1);
+	after = disk_describe(l->workspace);
+	assert_true(describe_same(before, after));
+	assert_int_equal(apply_recover(l->store, l->lower, &view, &r, &error), 0);
+	assert_null(r.id);
+	assert_int_equal(calls, 1);
+	assert_int_equal(apply_undo(l->store, l->lower, NULL, NULL, &r, &conflicts, &error), 0);
+	assert_true(r.undone);
+	apply_result_clear(&r);
+}
+
 /* Surroundings */
 
 static void test_one_at_a_time(void **state)
@@ -1141,6 +1179,7 @@ int main(void)
 		TEST(test_partial_paths_are_recovered),
 		TEST(test_undo_is_the_start),
 		TEST(test_undo_refuses_changed_files),
+		TEST(test_undo_needs_the_view),
 		TEST(test_one_at_a_time),
 		TEST(test_damaged_journal),
 		cmocka_unit_test(test_read_only_workspace),
