@@ -322,7 +322,7 @@ def test_the_daemon_holds_nothing_of_its_caller(t):
 def test_what_a_killed_reader_held_ends_with_the_mount(t):
     yield
     write(t.m('gone'), 'by the sandbox')
-    test = 'echo $$ >pid; mv pid started; while [ -e started ]; do sleep 0.05; done'  # ends with the view
+    test = 'echo $$ >pid; mv pid started; exec sleep 100'
     reader = subprocess.Popen(['sbxfs-gate', t.name, '--test', test], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: os.path.exists(t.m('started')), 'the gate reads')
     pid = int(read(t.m('started')))
@@ -330,7 +330,8 @@ def test_what_a_killed_reader_held_ends_with_the_mount(t):
     t.kill_daemon()
     reader.kill()
     reader.wait()
-    wait_until(lambda: not os.path.exists(f'/proc/{pid}'), 'nobody works in the dead view')
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: errno_of(os.readlink, f'/proc/{pid}/cwd') != 'OK', 'nobody works in the dead view')
     t.mount()
     write(t.w('gone'), 'by the owner')
     wait_until(lambda: os.path.exists(t.m('gone')), "the owner's file is seen")
