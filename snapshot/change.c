@@ -417,14 +417,20 @@ static int rename_source(struct walk *w, struct rename_index *index, const struc
 	return r;
 }
 
-/* @c takes over what @source had: that one stays as an empty shell, its before side gone, until the list is swept. */
+void change_rename(struct change *c, struct change *source)
+{
+	c->status = CHANGE_RENAMED;
+	c->from_path = g_strdup(source->path);
+	c->before = g_steal_pointer(&source->before);
+	c->has_sha256_before = source->has_sha256_before;
+	memcpy(c->sha256_before, source->sha256_before, sizeof(c->sha256_before));
+}
+
 static int rename_join(struct walk *w, struct change *c, struct change *source)
 {
 	int r;
 
-	c->status = CHANGE_RENAMED;
-	c->from_path = g_strdup(source->path);
-	c->before = g_steal_pointer(&source->before);
+	change_rename(c, source);
 	r = change_compare(w, c);
 	c->similarity = 100;
 	if (r == 0 && c->content_changed && S_ISREG(c->after->attr.mode))
@@ -434,19 +440,19 @@ static int rename_join(struct walk *w, struct change *c, struct change *source)
 	return r;
 }
 
-static void sweep_renamed(struct walk *w)
+void changes_sweep(GPtrArray *changes)
 {
 	guint kept = 0;
 
-	for (guint i = 0; i < w->changes->len; i++) {
-		struct change *c = g_steal_pointer(&g_ptr_array_index(w->changes, i));
+	for (guint i = 0; i < changes->len; i++) {
+		struct change *c = g_steal_pointer(&g_ptr_array_index(changes, i));
 
 		if (c->before || c->after)
-			g_ptr_array_index(w->changes, kept++) = c;
+			g_ptr_array_index(changes, kept++) = c;
 		else
 			change_free(c);
 	}
-	g_ptr_array_set_size(w->changes, kept);
+	g_ptr_array_set_size(changes, kept);
 }
 
 static int find_renames(struct walk *w)
@@ -471,7 +477,7 @@ static int find_renames(struct walk *w)
 	}
 	g_hash_table_unref(index.by_ino);
 	g_hash_table_unref(index.by_path);
-	sweep_renamed(w);
+	changes_sweep(w->changes);
 	return r;
 }
 

@@ -7,7 +7,7 @@
  * Two states that share most of their history share most of their rows, so directories are compared by the names that
  * have rows on either side; a whole directory is walked only where one side has something else entirely (new, deleted,
  * replaced or renamed directories). Net-zero changes do not appear; times alone are no change. A rename is recognised
- * by identity: the new path's node came from the deleted path. Directories are never renames: a moved directory of N
+ * by identity: the new path's node came from the deleted path (for equal or similar contents see snapshot/similar.h). Directories are never renames: a moved directory of N
  * files is N renames, and the directories themselves are added and deleted. Special files are listed, never read.
  *
  * The two trees may lie over different workspaces; then nothing is taken as shared and everything is compared.
@@ -76,6 +76,13 @@ int changes_between(struct tree *from, struct tree *to, const struct change_opti
  * Independent of machine, order and time.
  */
 char *changes_digest(GPtrArray *changes, struct tree *to, GError **error);
+
+/*
+ * change_rename() - @c, an added path, becomes a rename of @source, a deleted one, which gives up its side and stays as an
+ * empty shell until changes_sweep(). What differs and how much is for the caller to say.
+ */
+void change_rename(struct change *c, struct change *source);
+void changes_sweep(GPtrArray *changes);
 
 /* changes_paths() - every path that one of them speaks of; the strings are borrowed. */
 GPtrArray *changes_paths(GPtrArray *changes);

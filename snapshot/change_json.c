@@ -169,7 +169,7 @@ static int change_to_json(const struct change *c, struct tree *from, struct tree
 }
 
 /* Everything before the list. The closing brace is taken off again: the list and the summary follow. */
-static char *head_to_json(const struct change_json_names *names, const char *digest)
+static char *head_to_json(const struct change_json_names *names)
 {
 	g_autoptr(JsonBuilder) b = json_builder_new();
 	char *text;
@@ -180,7 +180,7 @@ static char *head_to_json(const struct change_json_names *names, const char *dig
 	add_bytes(b, "workspace", names->workspace);
 	add_bytes(b, "from", names->from);
 	add_bytes(b, "to", names->to);
-	add_text(b, "digest", digest);
+	add_text(b, "digest", names->digest);
 	json_builder_end_object(b);
 	text = to_text(b);
 	text[strlen(text) - 1] = '\0';
@@ -213,13 +213,10 @@ static char *summary_to_json(guint n, const struct json_totals *totals)
 int change_json_write(GPtrArray *changes, struct tree *from, struct tree *to, const struct change_json_names *names,
 		      diff_write write, void *user, GError **error)
 {
-	g_autofree char *digest = changes_digest(changes, to, error), *head = NULL, *summary = NULL;
+	g_autofree char *head = head_to_json(names), *summary = NULL;
 	struct json_sink sink = { write, user };
 	struct json_totals totals = { 0 };
 
-	if (!digest)
-		return -1;
-	head = head_to_json(names, digest);
 	put(&sink, head);
 	put(&sink, ",\"changes\":[");
 	for (guint i = 0; i < changes->len; i++) {

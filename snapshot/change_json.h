@@ -17,11 +17,13 @@
 
 #include "snapshot/diff.h"
 
+/* What is said of the whole list. */
 struct change_json_names {
 	const char *sandbox;
 	const char *workspace;
 	const char *from;
 	const char *to;
+	const char *digest; /* changes_digest() of the plain list, see snapshot/similar.h */
 };
 
 /* change_json_write() - one line. The list has its hashes (no change_options.no_hash), else "sha256" is left out. */

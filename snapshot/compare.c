@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "snapshot/change.h"
+#include "snapshot/spans.h"
 #include "snapshot/xattr.h"
 
 #define CHUNK (64 * 1024)
@@ -137,50 +138,33 @@ int sides_compare_xattrs(struct side a, struct side b, bool *ret_equal)
 	return r;
 }
 
-/*
- * How many bytes of a file fall into lines (or runs of 64 bytes without a newline) of each hash: git's way to score a
- * rename, with a table of fixed size. Two lines that share a bucket only make the score a little too high.
- */
-static int count_spans(struct side s, uint64_t *buckets, size_t n_buckets)
+static int count_spans(struct side s, struct spans **ret)
 {
-	g_autofree unsigned char *buf = g_malloc(CHUNK);
+	g_autofree char *buf = g_malloc(CHUNK);
 	g_autoptr(tree_file_t) f = NULL;
-	uint64_t offset = 0, length = 0;
-	uint32_t hash = 5381;
+	uint64_t offset = 0;
 	ssize_t n;
 	int r = tree_file_open(s.tree, s.entry, &f);
 
 	if (r < 0)
 		return r;
+	*ret = spans_new();
 	while ((n = tree_file_read(f, buf, CHUNK, offset)) > 0) {
-		for (ssize_t i = 0; i < n; i++) {
-			hash = hash * 33 + buf[i];
-			length++;
-			if (buf[i] != '\n' && length < 64)
-				continue;
-			buckets[(hash ^ hash >> 16) % n_buckets] += length;
-			hash = 5381;
-			length = 0;
-		}
+		spans_add(*ret, buf, n);
 		offset += n;
 	}
-	buckets[(hash ^ hash >> 16) % n_buckets] += length;
+	spans_end(*ret);
 	return n;
 }
 
 int sides_similarity(struct side a, struct side b, uint8_t *ret)
 {
-	uint64_t size = MAX(a.entry->attr.size, b.entry->attr.size), common = 0;
-	size_t n_buckets = CLAMP(size / 8, 251, 65521);
-	g_autofree uint64_t *x = g_new0(uint64_t, n_buckets), *y = g_new0(uint64_t, n_buckets);
-	int r = count_spans(a, x, n_buckets);
+	g_autoptr(spans_t) x = NULL, y = NULL;
+	int r = count_spans(a, &x);
 
 	if (r == 0)
-		r = count_spans(b, y, n_buckets);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < n_buckets; i++)
-		common += MIN(x[i], y[i]);
-	*ret = size ? MIN(common * 100 / size, 99) : 0;
-	return 0;
+		r = count_spans(b, &y);
+	if (r == 0)
+		*ret = MIN(spans_similarity(x, y), 99);
+	return r;
 }

@@ -36,7 +36,5 @@ int sides_compare_targets(struct side a, struct side b, bool *ret_equal);
 
 int sides_compare_xattrs(struct side a, struct side b, bool *ret_equal);
 
-/*
- * sides_similarity() - percent of the larger file's bytes, in lines or runs of 64, that the other has too; at most 99.
- */
+/* sides_similarity() - of two files that differ, as snapshot/spans.h scores it; at most 99. */
 int sides_similarity(struct side a, struct side b, uint8_t *ret);

@@ -4,6 +4,7 @@
 #include "fs/control.h"
 #include "snapshot/change_json.h"
 #include "snapshot/diff.h"
+#include "snapshot/similar.h"
 #include "tools/attach.h"
 #include "tools/command.h"
 #include "tools/exit.h"
@@ -16,12 +17,13 @@
 
 struct diff {
 	char *from_name, *to_name; /* snapshots; NULL = the workspace, the view as it is now */
-	gboolean stat, name_status, exit_code, nul;
+	gboolean stat, name_status, exit_code, nul, no_renames;
 	char *html; /* file, "-" for standard output */
 	struct attached *attached;
 	struct tree *from, *to;
 	char **paths;
 	GPtrArray *changes;
+	char *digest; /* NULL with --name-status */
 };
 typedef struct diff diff_t; /* for g_auto() only */
 
@@ -35,6 +37,7 @@ static void diff_clear(struct diff *d)
 	g_free(d->from_name);
 	g_free(d->to_name);
 	g_free(d->html);
+	g_free(d->digest);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(diff_t, diff_clear)
 
@@ -89,6 +92,13 @@ static bool find_changes(struct diff *d, struct invocation *inv, GError **error)
 	       attached_changes(d->attached, d->from, d->to, d->paths, d->name_status, &d->changes, error);
 }
 
+/* From here on the list is only read: its digest, and the gate's verdict, are of the plain one. */
+static void tell_renames(struct diff *d)
+{
+	if (!d->no_renames)
+		similar_join(d->changes, d->from, d->to);
+}
+
 static void write_plain(const char *data, size_t size, void *user)
 {
 	if (fwrite(data, 1, size, user) < size && user == stdout)
@@ -103,13 +113,15 @@ static bool print_json(struct diff *d, GError **error)
 		.workspace = d->attached->sandbox->workspace,
 		.from = d->from_name ? d->from_name : "@workspace",
 		.to = d->to_name ? d->to_name : "@view",
+		.digest = d->digest,
 	};
 
+	tell_renames(d);
 	return change_json_write(d->changes, d->from, d->to, &names, write_plain, stdout, error) >= 0;
 }
 
 /* The gate's findings are those of a commit, but for the test command's: looking at changes runs nothing. */
-static bool write_html(struct diff *d, const char *digest, GError **error)
+static bool write_html(struct diff *d, GError **error)
 {
 	static const struct gating gating = { .only_read = true };
 	g_autoptr(gate_result_t) gate = NULL;
@@ -120,7 +132,7 @@ static bool write_html(struct diff *d, const char *digest, GError **error)
 		.workspace = d->attached->sandbox->workspace,
 		.from = from,
 		.to = to,
-		.digest = digest,
+		.digest = d->digest,
 		.changes = d->changes,
 		.from_tree = d->from,
 		.to_tree = d->to,
@@ -132,6 +144,8 @@ static bool write_html(struct diff *d, const char *digest, GError **error)
 		return false;
 	ok = gating_run(d->attached, d->from, d->to, d->changes, &gating, &gate, error);
 	page.gate = gate;
+	if (ok)
+		tell_renames(d);
 	ok = ok && html_page_write(&page, out_file_write, &out, error) >= 0;
 	return out_file_close(&out, ok, ok ? error : NULL) && ok;
 }
@@ -157,6 +171,7 @@ static bool print_patch(struct diff *d, GError **error)
 
 static bool print_text(struct diff *d, GError **error)
 {
+	tell_renames(d);
 	if (!d->stat && !d->name_status)
 		return print_patch(d, error);
 	if (!d->nul)
@@ -172,19 +187,17 @@ static bool print_text(struct diff *d, GError **error)
  */
 static bool print_changes(struct diff *d, bool json, GError **error)
 {
-	g_autofree char *digest = NULL;
-
-	if (json)
-		return print_json(d, error);
 	if (!d->name_status) {
-		digest = changes_digest(d->changes, d->to, error);
-		if (!digest)
+		d->digest = changes_digest(d->changes, d->to, error);
+		if (!d->digest)
 			return false;
 	}
-	if (!(d->html ? write_html(d, digest, error) : print_text(d, error)) || !output_finish(error))
+	if (json)
+		return print_json(d, error);
+	if (!(d->html ? write_html(d, error) : print_text(d, error)) || !output_finish(error))
 		return false;
-	if (digest && d->changes->len > 0)
-		output_note("digest: %s", digest);
+	if (d->digest && d->changes->len > 0)
+		output_note("digest: %s", d->digest);
 	return true;
 }
 
@@ -199,6 +212,8 @@ int cmd_diff(struct invocation *inv, GError **error)
 		{ "stat", 0, 0, G_OPTION_ARG_NONE, &d.stat, "A table of changed lines instead of a patch", NULL },
 		{ "name-status", 0, 0, G_OPTION_ARG_NONE, &d.name_status,
 		  "Only the kind of each change (A M D R T P X) and its path", NULL },
+		{ "no-renames", 0, 0, G_OPTION_ARG_NONE, &d.no_renames,
+		  "A file that was deleted and one like it that was added stay two changes", NULL },
 		{ "html", 0, 0, G_OPTION_ARG_FILENAME, &d.html,
 		  "Write one web page with the changes and the gate's findings (- = standard output)", "FILE" },
 		{ "exit-code", 0, 0, G_OPTION_ARG_NONE, &d.exit_code, "Exit with 1 when there are differences", NULL },

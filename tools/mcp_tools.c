@@ -378,13 +378,15 @@ static void add_deleted(JsonObject *head, JsonObject *diff)
 	json_object_set_array_member(head, "deleted", deleted);
 }
 
-/* What the first page has besides: the digest, the counts, and every deletion. */
+/* What the first page has besides: the digest, the counts, and every deletion, also of what a page shows as a rename by its content. */
 static JsonObject *read_head(const struct diff_query *q, JsonNode **ret_failure)
 {
 	g_autoptr(GPtrArray) command = diff_arguments(q, "--json");
-	g_autoptr(JsonNode) answer = run_json(command, ret_failure);
+	g_autoptr(JsonNode) answer = NULL;
 	JsonObject *diff, *head;
 
+	g_ptr_array_insert(command, 1, g_strdup("--no-renames"));
+	answer = run_json(command, ret_failure);
 	if (!answer)
 		return NULL;
 	diff = json_node_get_object(answer);

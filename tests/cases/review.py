@@ -295,6 +295,58 @@ def test_between_snapshots(t):
 
 
 @commits
+def test_moved_in_a_way_that_only_the_bytes_tell(t):
+    """For who reads it is a rename. What is digested and committed is what was done: a deletion and a new file."""
+    t.seed({'src/a.c': numbers(100), 'b.txt': numbers(40), 'c': (numbers(20), 0o755), 'gone': 'unlike all\n', 'zero': '', 'link': ('->', 'x'), 'bin': noise(5000), 'name': 'x\n'})
+    pristine(t)
+    yield
+    t.shell("mv src/a.c a.c; sed 's/^50$/fifty/' a.c >tmp; mv tmp a.c; mkdir d; cat b.txt >d/b.txt; rm b.txt; { cat c; echo end; } >e; rm c; rm gone zero link; : >zero2; ln -s x link2; "
+            "cat bin >bin2; rm bin; mv name renamed; echo new >new")
+    plain = ['A\ta.c', 'A\tbin2', 'A\td', 'A\td/b.txt', 'A\te', 'A\tlink2', 'A\tnew', 'A\tzero2', 'D\tb.txt', 'D\tbin', 'D\tc', 'D\tgone', 'D\tlink', 'D\tsrc/a.c', 'D\tzero', 'R100\tname\trenamed']
+    shown = ['A\td', 'A\tlink2', 'A\tnew', 'A\tzero2', 'D\tgone', 'D\tlink', 'D\tzero', 'R092\tc\te', 'R097\tsrc/a.c\ta.c', 'R100\tb.txt\td/b.txt', 'R100\tbin\tbin2', 'R100\tname\trenamed']
+    eq(sorted(t.diff('--name-status', '--no-renames').out.splitlines()), plain, 'the plain list')
+    eq(sorted(t.diff('--name-status').out.splitlines()), shown, 'what is read')
+    eq([line[0] for line in t.diff('--name-status').out.splitlines()][:4], ['D', 'D', 'D', 'R'], 'deletions come first')
+    check(b'R097\0src/a.c\0a.c\0' in t.diff('--name-status', '-z').bytes, '-z')
+    patch = t.diff()
+    check('diff --git a/src/a.c b/a.c\nsimilarity index 97%\nrename from src/a.c\nrename to a.c\nindex ' in patch.out and '\n-50\n+fifty\n' in patch.out, f'the patch: {short(patch.out)}')
+    check('diff --git a/c b/e\nold mode 100755\nnew mode 100644\nsimilarity index 92%\n' in patch.out, 'the mode')
+    check('\n-1\n' not in patch.out and '\n+1\n' not in patch.out, 'a whole file')
+    stat_ = t.diff('--stat').out
+    check(' src/a.c => a.c ' in stat_ and ' 12 files changed, 4 insertions(+), 3 deletions(-)' in stat_, f'--stat: {short(stat_)}')
+    answer, plain_answer = t.diff('--json').json(), t.diff('--json', '--no-renames').json()
+    change = next(c for c in answer['changes'] if c['path'] == 'a.c')
+    eq((change['status'], change['from_path'], change['similarity'], change['added'], change['removed'], change['old']['size']), ('R', 'src/a.c', 97, 1, 1, 292), '--json')
+    eq((answer['summary']['renamed'], answer['summary']['deleted'], plain_answer['summary']['renamed'], plain_answer['summary']['deleted']), (5, 3, 1, 7), 'summaries')
+    eq(answer['digest'], plain_answer['digest'], 'the digest')
+    check(f'digest: {answer["digest"]}\n' in patch.err, 'the digest beside the patch')
+    web = t.diff('--html', '-').out
+    check('97% alike' in web and answer['digest'] in web and web.count('<details open class=file') == len(shown), 'the page')
+    check(len(t.diff('--name-status', '--', 'a.c', 'b.txt').out.splitlines()) == 2, 'a half that was not asked for')
+    check_patch(t)
+    check_commit(t, '--expect', answer['digest'])
+
+
+@commits
+def test_no_rename_out_of_what_may_not_be_read(t):
+    closed = ('masked', 'denied', 'hidden', 'scratch')
+    t.seed({name: name + numbers(50) for name in closed} | {'open': 'open' + numbers(50)})
+    yield
+    for name in (*closed, 'open'):
+        data = read(t.m(name))
+        os.unlink(t.m(name))
+        write(t.m(name + '.copy'), data)
+        write(t.m(name + '.like'), data + b'more\n')
+    eq(t.diff('--name-status', '--', 'masked', 'masked.like').out, 'R096\tmasked\tmasked.like\n', 'while it may be read')
+    t.umount()
+    write(t.policy_file, '[profile cases]\n[files cases]\nwrite = **\nmask = masked\ndeny = denied\nhide = hidden\nscratch = scratch\n')
+    t.mount()
+    want = ['R100\topen\topen.copy', 'A\topen.like'] + [f'A\t{name}.{kind}' for name in closed for kind in ('copy', 'like')]
+    eq(sorted(t.diff('--name-status').out.splitlines()), sorted(want), 'what is read')
+    check('rename from open\n' in t.diff().out and not any(f'from {name}\n' in t.diff().out for name in closed), 'the patch')
+
+
+@commits
 def test_commit_of_a_part(t):
     t.seed({'d/a': 'a', 'd/b': 'b', 'e/a': 'a', 'f': 'f', 'both/x': 'x'})
     yield

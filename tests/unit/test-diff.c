@@ -12,6 +12,7 @@
 #include "layered.h"
 #include "snapshot/blob.h"
 #include "snapshot/change_json.h"
+#include "snapshot/similar.h"
 
 static int setup(void **state)
 {
@@ -30,7 +31,8 @@ static void collect(const char *data, size_t size, void *user)
 	g_byte_array_append(user, (const guint8 *)data, size);
 }
 
-static GByteArray *patch_between(struct tree *from, struct tree *to)
+/* @similar: as a person gets it, with what snapshot/similar.h finds. */
+static GByteArray *patch_made(struct tree *from, struct tree *to, bool similar)
 {
 	g_autoptr(GPtrArray) changes = NULL;
 	g_autoptr(GError) error = NULL;
@@ -38,12 +40,19 @@ static GByteArray *patch_between(struct tree *from, struct tree *to)
 	const struct change_options quick = { .no_hash = true };
 
 	changes_between(from, to, &quick, &changes, &error);
+	if (!error && similar)
+		similar_join(changes, from, to);
 	if (!error)
 		diff_patch(changes, from, to, collect, patch, &error);
 	g_assert_no_error(error);
 	g_byte_array_append(patch, (const guint8 *)"", 1);
 	g_byte_array_set_size(patch, patch->len - 1);
 	return patch;
+}
+
+static GByteArray *patch_between(struct tree *from, struct tree *to)
+{
+	return patch_made(from, to, false);
 }
 
 /*
@@ -89,6 +98,8 @@ static void check_applies(struct layered *l, struct tree *from_copy_of, struct t
 	g_autoptr(lower_t) lower = NULL;
 	g_autoptr(tree_t) result = NULL;
 
+	/* G_FILE_SET_CONTENTS_NONE leaves the end of a longer file in place (layered.c). */
+	g_unlink(file);
 	g_assert_true(g_file_set_contents_full(file, (const char *)patch->data, patch->len, G_FILE_SET_CONTENTS_NONE,
 					       0600, NULL));
 	g_free(shell(l->dir, command));
@@ -122,18 +133,20 @@ static char *live_patch(struct layered *l)
 }
 
 /* What git itself prints for the same change: the same bytes. */
-static void check_as_git(struct layered *l)
+static void check_as_git(struct layered *l, bool similar)
 {
+	g_autofree char *command = g_strdup_printf("git add -A -f . && git diff --cached --full-index --binary %s",
+						   similar ? "-M" : "--no-renames");
 	g_autoptr(GByteArray) patch = NULL;
 	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
 			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autofree char *ours = NULL, *theirs = NULL, *copy = g_build_filename(l->dir, "copy", NULL);
 
-	patch = patch_between(from, to);
+	patch = patch_made(from, to, similar);
 	check_applies(l, from, to, patch, false);
 	g_free(shell(l->dir, "rm -rf git && cp -a workspace git"));
 	g_free(shell(l->dir, "cd git && " GIT_INIT "mv .git ../copy/.git"));
-	theirs = shell(copy, "git add -A -f . && git diff --cached --full-index --binary --no-renames");
+	theirs = shell(copy, command);
 	ours = g_strndup((const char *)patch->data, patch->len);
 	assert_string_equal(ours, theirs);
 }
@@ -375,7 +388,43 @@ static void test_as_git(void **state)
 			view_text(l, cases[i].name, cases[i].after);
 		else
 			view_remove(l, cases[i].name);
-		check_as_git(l);
+		check_as_git(l, false);
+		layered_free(l);
+	}
+}
+
+/* Git's score, git's pairs, git's bytes. */
+static void test_similar_as_git(void **state)
+{
+	static const struct {
+		const char *before, *after;
+	} cases[] = {
+		{ "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n" },
+		{ "same\n", "same\n" },
+		{ "1\n2\n3\n4\n", "1\n2\nx\ny\n" },
+		{ "1\n2\n3\n4\n", "1\n2\nx\ny\nz\n" },
+		{ "1\n2\n3", "1\n2\n3\n4" },
+		{ "x\n", "y\n" },
+		{ "", "" },
+		{ "", "x\n" },
+		{ "\tone\r\n\ttwo\n\n\n\n", "\ttwo\n\n\n\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+		struct layered *l = layered_new();
+
+		host_text(l, "a name", cases[i].before);
+		view_remove(l, "a name");
+		view_mkdir(l, "d");
+		view_text(l, "d/n\303\244w", cases[i].after);
+		if (i % 2)
+			view_chmod(l, "d/n\303\244w", 0755);
+		/* Git takes an empty file for every other one. */
+		if (*cases[i].before || *cases[i].after)
+			check_as_git(l, true);
+		else
+			check_as_git(l, false);
 		layered_free(l);
 	}
 }
@@ -504,7 +553,7 @@ static void test_nothing(void **state)
 static void test_late_nul_is_text(void **state)
 {
 	kind_late_nul(*state);
-	check_as_git(*state);
+	check_as_git(*state, false);
 }
 
 static void test_equal_by_now(void **state)
@@ -704,7 +753,7 @@ static void test_quote(void **state)
 static void test_json(void **state)
 {
 	struct layered *l = *state;
-	const struct change_json_names names = { .sandbox = "s", .workspace = "/w\377", .from = "start", .to = "live" };
+	struct change_json_names names = { .sandbox = "s", .workspace = "/w\377", .from = "start", .to = "live" };
 	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
 			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
 	g_autoptr(GPtrArray) changes = NULL;
@@ -721,6 +770,7 @@ static void test_json(void **state)
 	view_xattr(l, "a", "user.k", "v");
 	changes = layered_changes(l, TREE_LOWER, EPOCH_LIVE, NULL);
 	digest = changes_digest(changes, to, &error);
+	names.digest = digest;
 	assert_int_equal(change_json_write(changes, from, to, &names, collect, out, &error), 0);
 	assert_true(json_parser_load_from_data(parser, (const char *)out->data, out->len, &error));
 	assert_int_equal(out->data[out->len - 1], '\n');
@@ -769,6 +819,7 @@ static void test_json(void **state)
 /* Random edits */
 
 static GRand *rnd;
+static int similar_rounds; /* in which a pair of similar files was found */
 
 static int pick(int n)
 {
@@ -904,7 +955,17 @@ static void random_edit(struct layered *l)
 	regular = any(ls.regular);
 	dir = any(ls.directories);
 	new = random_name(any(ls.directories));
-	switch (pick(12)) {
+	switch (pick(14)) {
+	case 12:
+	case 13:
+		/* Moved in a way that nothing tells but its bytes. */
+		if (regular && !is_below(new, regular)) {
+			data = mutated(l, regular, &size);
+			view_remove(l, regular);
+			view_remove(l, new);
+			view_write(l, new, data, size);
+		}
+		break;
 	case 0:
 	case 1:
 		data = random_bytes(&size);
@@ -986,7 +1047,7 @@ static void random_round(guint32 seed)
 	struct layered *l = layered_new();
 	g_autoptr(tree_t) from = tree_open(l->store, l->lower, TREE_LOWER),
 			  to = tree_open(l->store, l->lower, EPOCH_LIVE);
-	g_autoptr(GByteArray) patch = NULL;
+	g_autoptr(GByteArray) patch = NULL, told = NULL;
 
 	if (g_getenv("SBXFS_TEST_VERBOSE"))
 		g_printerr("seed %u\n", seed);
@@ -996,6 +1057,9 @@ static void random_round(guint32 seed)
 		random_edit(l);
 	patch = patch_between(from, to);
 	check_applies(l, from, to, patch, seed % 4 == 0);
+	told = patch_made(from, to, true);
+	check_applies(l, from, to, told, seed % 4 == 0);
+	similar_rounds += told->len != patch->len;
 	/* Again as two unrelated directories: what was patched against what was there. */
 	if (seed % 2) {
 		g_autofree char *copy = g_build_filename(l->dir, "copy", NULL);
@@ -1024,6 +1088,7 @@ static void test_random(void **state)
 	} else {
 		for (int i = 1; i <= n; i++)
 			random_round(i);
+		assert_true(similar_rounds > n / 8);
 	}
 	g_rand_free(rnd);
 }
@@ -1034,6 +1099,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_as_git),
+		cmocka_unit_test(test_similar_as_git),
 		TEST(test_renames_apply),
 		TEST(test_left_out),
 		TEST(test_only_owner_and_mode),

@@ -158,8 +158,8 @@ class View:
         return self.program('sbxfs-diff', self.name, *arguments, code=code)
 
     def name_status(self, *arguments):
-        """{path: status} of the pending changes, directories aside."""
-        changes = self.diff('--json', *arguments).json()['changes']
+        """{path: status} of the pending changes as a commit takes them, directories aside."""
+        changes = self.diff('--json', '--no-renames', *arguments).json()['changes']
         return {c['path']: c['status'] for c in changes if not all(c[side]['mode'].startswith('04') for side in ('old', 'new') if side in c)}
 
     def commit(self, *arguments, paths=(), code=0):
