@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import termios
-import time
 
 from harness.kit import *  # noqa: F403
 from harness.view import case
@@ -29,17 +28,6 @@ def log(t, *arguments):
     return [json.loads(line) for line in t.sbxfs('log', t.name, '--json', *arguments).out.splitlines()]
 
 
-def until(condition, what):
-    """Its value, once it is true. Only a limit for what never happens."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise Failed(f'never happened: {what}')
-
-
 def asked(t, count=1):
     """The questions, as soon as there are @count; none can come any more when all that was done has ended."""
     def found():
@@ -48,11 +36,11 @@ def asked(t, count=1):
         check(not over or len(there) >= count, f'ended with {len(there)} questions, and not {count}')
         return len(there) >= count and there
 
-    return until(found, f'{count} questions')
+    return wait_until(found, f'{count} questions')
 
 
 def nothing_waits(t):
-    until(lambda: not questions(t), 'no question any more')
+    wait_until(lambda: not questions(t), 'no question any more')
 
 
 class Doing:
@@ -124,7 +112,7 @@ def test_once_counts_for_the_process_that_asked(t):
     answer(t, 'allow')
     eq(first.result(), 'mark', 'after a yes')
     # The kernel's pages are no answer to the next. They go as soon as the reader has them.
-    second = until(lambda: (p := reads(t, 'secret')) and (until(lambda: p.process.poll() is not None or questions(t), 'an end or a question'), questions(t) and p)[1],
+    second = wait_until(lambda: (p := reads(t, 'secret')) and (wait_until(lambda: p.process.poll() is not None or questions(t), 'an end or a question'), questions(t) and p)[1],
                    'the next process asks')
     answer(t, 'deny')
     eq(second.result(), 'EACCES', 'after a no')
@@ -132,7 +120,7 @@ def test_once_counts_for_the_process_that_asked(t):
     # One process, more than one step.
     many = Doing(trying('fd = os.open(a[0], os.O_RDWR)\nfor i in range(3):\n    os.lseek(fd, 0, 0)\n    print(os.read(fd, 100).decode())\nos.write(fd, b"!")\nprint("done")'), t.m('secret'))
     answer(t, 'allow', '--once')
-    until(lambda: questions(t) and questions(t)[0]['operation'] == 'write', 'the change asks for itself')
+    wait_until(lambda: questions(t) and questions(t)[0]['operation'] == 'write', 'the change asks for itself')
     answer(t, 'allow')
     eq(many.result().split(), ['mark'] * 3 + ['done'], 'reads and a write of one process')
 
@@ -270,7 +258,7 @@ def test_too_many_wait(t):
     waiting = [Doing(CREATE, t.m(f'd{i}/guarded/new')) for i in range(40)]
     # Those beyond the bound are refused at once, and the others do not keep anybody from working.
     asked(t, 32)
-    refused = until(lambda: len(found := [w for w in waiting if w.process.poll() is not None]) == 8 and found, '8 are refused')
+    refused = wait_until(lambda: len(found := [w for w in waiting if w.process.poll() is not None]) == 8 and found, '8 are refused')
     eq({w.result() for w in refused}, {'EACCES'}, 'those beyond the bound')
     eq(read(t.m('free')), b'free', 'another file')
     write(t.m('other'), 'other')
@@ -306,7 +294,7 @@ def test_news_pass_those_who_wait(t):
     os.rename(t.w('d/guarded/known'), t.w('d/guarded/moved'))
     write(t.w('secret'), 'news')
     write(t.w('other/f'), 'after')
-    until(lambda: read(t.m('other/f')) == b'after', 'news of another directory')
+    wait_until(lambda: read(t.m('other/f')) == b'after', 'news of another directory')
     eq(len(questions(t)), 2, 'questions')
     # A rollback does not wait for the human either.
     write(t.m('other/mine'), 'mine')
@@ -315,7 +303,7 @@ def test_news_pass_those_who_wait(t):
     for question in questions(t):
         answer(t, 'allow', question=question)
     eq([w.result() for w in waiting], ['done', 'news'], 'those that waited')
-    until(lambda: names(t.m('d/guarded')) == ['moved', 'new', 'owners'], 'news of that directory')
+    wait_until(lambda: names(t.m('d/guarded')) == ['moved', 'new', 'owners'], 'news of that directory')
 
 
 @asking()
@@ -478,7 +466,7 @@ def test_hook(t):
     for name in ('f', 'g', "i'; echo allow always; '"):
         waiting = reads(t, f'{name}/asks')
         question = asked(t)[0]
-        until(lambda: question['subject'] in read(told).decode(), 'the hook is told')  # noqa: B023
+        wait_until(lambda: question['subject'] in read(told).decode(), 'the hook is told')  # noqa: B023
         answer(t, 'deny', question=question)
         eq(waiting.result(), 'EACCES', f'no answer of the hook: {name}')
     seen = [json.loads(line) for line in read(told).decode().splitlines()]
@@ -486,10 +474,10 @@ def test_hook(t):
     eq((seen[0]['schema'], seen[0]['sandbox'], seen[0]['operation'], seen[0]['kind']), ('sbxfs.question/1', t.name, 'read', 'file'), 'the question')
     # Answered by another, it is ended.
     waiting = reads(t, 'h/asks')
-    pid = int(until(lambda: os.path.exists(told + '.pid') and read(told + '.pid'), 'the hook waits'))
+    pid = int(wait_until(lambda: os.path.exists(told + '.pid') and read(told + '.pid'), 'the hook waits'))
     answer(t, 'allow')
     eq(waiting.result(), 'h', 'who asked')
-    until(lambda: not os.path.exists(f'/proc/{pid}'), 'the hook is ended')
+    wait_until(lambda: not os.path.exists(f'/proc/{pid}'), 'the hook is ended')
     t.umount()
     records = log(t)
     eq([(r['operation'], r['program']) for r in records if r['kind'] == 'answer'][:2], [('allow', 'sh'), ('deny', 'sh')], 'who answered')

@@ -20,17 +20,6 @@ PATIENCE = 60
 once = case(modes=('fresh',), timeout=300)
 
 
-def until(condition, what):
-    """Its value, once it is true. Only a limit for what never happens."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise Failed(f'never happened: {what}')
-
-
 def needs_resend(t):
     release = [int(''.join(c for c in part if c.isdigit()) or 0) for part in os.uname().release.split('.')[:2]]
     if release < [6, 9]:
@@ -48,9 +37,9 @@ def worker_of(keeper):
 def kill_worker(t, keeper=None, number=signal.SIGKILL):
     """Once; the next one answers when it returns."""
     keeper = keeper or t.daemons()[0]
-    pid = until(lambda: worker_of(keeper), 'a process that serves')
+    pid = wait_until(lambda: worker_of(keeper), 'a process that serves')
     os.kill(pid, number)
-    until(lambda: worker_of(keeper) not in (None, pid), 'another one that serves')
+    wait_until(lambda: worker_of(keeper) not in (None, pid), 'another one that serves')
     is_gone(t.m(f'no such name {pid}'))
 
 
@@ -68,7 +57,7 @@ class Killer(threading.Thread):
         try:
             for number in range(self.kills):
                 time.sleep(self.random.uniform(0.02, 0.2))
-                os.kill(until(lambda: worker_of(self.keeper), 'a process that serves'), signal.SIGKILL)
+                os.kill(wait_until(lambda: worker_of(self.keeper), 'a process that serves'), signal.SIGKILL)
                 if number % 3:  # not so often in a row that the keeper gives up
                     is_gone(self.t.m(f'no such name {number}'))
         except BaseException as fault:
@@ -317,7 +306,7 @@ def nobody_serves(t):
     os.kill(keeper, signal.SIGSTOP)
     try:
         os.kill(pid, signal.SIGKILL)
-        until(lambda: is_dead(pid), 'its death')
+        wait_until(lambda: is_dead(pid), 'its death')
         yield
     finally:
         os.kill(keeper, signal.SIGCONT)
@@ -343,10 +332,10 @@ def test_edits_of_the_owner_meanwhile(t):
             write(t.w(name), 'new')
     wanted = {'d/edited': b'AFTER.', 'top': b'after, and longer', 'd/replaced': b'new one', 'd/new': b'new', 'new': b'new', 'd/sub/new': b'new', 'd/removed': None}
     for name, data in wanted.items():
-        until(lambda name=name, data=data: (None if is_gone(t.m(name)) else read(t.m(name))) == data, f'the view shows what the owner did to {name}')
+        wait_until(lambda name=name, data=data: (None if is_gone(t.m(name)) else read(t.m(name))) == data, f'the view shows what the owner did to {name}')
     eq(names(t.m('d')), ['edited', 'new', 'replaced', 'sub'], 'a listing')
     write(t.w('later'), 'later')
-    until(lambda: 'later' in names(t.mnt) and read(t.m('later')) == b'later', 'directories are watched again')
+    wait_until(lambda: 'later' in names(t.mnt) and read(t.m('later')) == b'later', 'directories are watched again')
 
 
 @once
@@ -369,7 +358,7 @@ def test_an_unmount_meanwhile(t):
     keeper = t.daemons()[0]
     with nobody_serves(t):
         command = subprocess.Popen(['sbxfs', 'umount', t.name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        until(lambda: not t.is_mounted(), 'the unmount')
+        wait_until(lambda: not t.is_mounted(), 'the unmount')
     eq((command.wait(PATIENCE), is_dead(keeper)), (0, True), 'the command and the keeper')
     t.mount()
     eq(read(t.m('f')), b'f', 'after a mount')
@@ -407,9 +396,9 @@ def test_rules_and_limits_stay_those_of_the_mount(t):
         # What is open has no name any more; its path has other bytes.
         write(t.w('other'), 'A=other\n')
         os.rename(t.w('other'), t.w('masked'))
-        until(lambda: os.stat(t.m('masked')).st_ino != os.fstat(masked).st_ino, 'the view has the new file')
+        wait_until(lambda: os.stat(t.m('masked')).st_ino != os.fstat(masked).st_ino, 'the view has the new file')
         records = len(log_of(t))
-        until(lambda: time.time() > os.stat(t.m('fixed')).st_mtime + 3, 'the records are old')
+        wait_until(lambda: time.time() > os.stat(t.m('fixed')).st_mtime + 3, 'the records are old')
         kill_worker(t)
         eq(closed(), before, 'the rules after a change of processes')
         os.posix_fadvise(masked, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -432,12 +421,12 @@ def test_who_waits_for_a_human_is_asked_again(t):
     def asked():
         return t.sbxfs('ask', 'list', t.name, '--json').json()['questions']
 
-    first = until(asked, 'a question')[0]['id']
+    first = wait_until(asked, 'a question')[0]['id']
     kill_worker(t)
-    again = until(asked, 'the question again')[0]['id']
+    again = wait_until(asked, 'the question again')[0]['id']
     check(again != first, 'a number is used once')
     write(t.w('other'), 'after')
-    until(lambda: read(t.m('other')) == b'after', 'while he waits, others see what the owner does')
+    wait_until(lambda: read(t.m('other')) == b'after', 'while he waits, others see what the owner does')
     eq(len(asked()), 1, 'and he still waits')
     write(t.w('other'), 'before')
     t.sbxfs('ask', 'allow', str(again), t.name)
@@ -486,7 +475,7 @@ def test_a_run_goes_on(t):
     check('cannot be recorded' not in err and 'changed paths: 2' in err, f'what it says: {err}')
     starts = [json.loads(line) for line in t.sbxfs('log', t.name, '--json', '--op', 'exec').out.splitlines()]
     check(len(starts) > 8, 'what was executed')
-    until(lambda: not mounts(t.dir), 'its view goes with it')
+    wait_until(lambda: not mounts(t.dir), 'its view goes with it')
     t.mnt = t.path('m')
 
 
@@ -519,17 +508,18 @@ def test_the_end_of_the_keeper(t):
     needs_resend(t)
     keeper, pid = t.daemons()
     os.kill(keeper, signal.SIGKILL)
-    until(lambda: is_dead(keeper), 'its death')
+    wait_until(lambda: is_dead(keeper), 'its death')
     write(t.m('f'), 'f')
     status = t.status()
     eq((status['pid'], status['keeper'], read(t.m('f'))), (pid, 0, b'f'), 'the one that serves goes on')
     kill_all([pid])
-    eq(errno_of(os.stat, t.m('never asked for')), 'ENOTCONN', 'nobody is left')
+    # ECONNABORTED: what was sent just before the kernel was done with the process.
+    check(errno_of(os.stat, t.m('never asked for')) in ('ENOTCONN', 'ECONNABORTED'), 'nobody is left')
     t.mount()
     eq(read(t.m('f')), b'f', 'after a mount')
     keeper, pid = t.daemons()
     os.kill(keeper, signal.SIGTERM)
-    until(lambda: is_dead(keeper) and is_dead(pid), 'both end')
+    wait_until(lambda: is_dead(keeper) and is_dead(pid), 'both end')
     check(not t.is_mounted(), 'the view is unmounted')
     t.mount()
 
@@ -544,7 +534,7 @@ def test_what_kills_each_is_not_served_for_ever(t):
         if pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-    eq(errno_of(os.stat, t.m('never asked for')), 'ENOTCONN', 'the view is dead')
+    check(errno_of(os.stat, t.m('never asked for')) in ('ENOTCONN', 'ECONNABORTED'), 'the view is dead')
     check('not replaced: too many died' in read(os.path.join(t.store(), 'log')).decode(), 'the log says why')
     t.mount()
     eq(read(t.m('f')), b'f', 'after a mount')

@@ -91,12 +91,14 @@ def same_lists(got, want, what):
 
 
 def wait_until(condition, what):
-    """For what another process does by and by."""
-    for _ in range(1000):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise Failed(f'{what}: not in 20 s')
+    """For what another process does by and by: the condition's value, once it is true. The limit is for what never happens."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise Failed(f'never happened: {what}')
 
 
 def read(path, size=-1):
