@@ -153,7 +153,9 @@ def test_a_repository_that_libgit2_cannot_read(t):
     git(t, 'init', '-q', '--object-format=sha256')
     yield
     append(t.m('a'), 'more\n')
-    refused = git_commit(t, 'agent', code=10)
+    # Of a configuration with extensions libgit2 1.5 (git_regexp_match() with PCRE2) leaks the match data of each key that is none.
+    no_leaks = {'ASAN_OPTIONS': os.environ['ASAN_OPTIONS'] + ':detect_leaks=0'}
+    refused = t.program('sbxfs-commit', t.name, '-y', '--git', 'agent', '-m', 'to agent', code=10, env=no_leaks)
     check('--patch' in refused.err, f'the remedy: {refused.err}')
 
 
