@@ -93,19 +93,9 @@ static bool open_rollback(struct rollback *r, struct invocation *inv, GError **e
 	       attached_lock_commits(r->attached, error) && find_changes(r, error);
 }
 
-static GVariant *paths_to_roll_back(const struct rollback *r)
-{
-	GVariantBuilder b;
-
-	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
-	for (char **p = r->all; p && *p; p++)
-		g_variant_builder_add(&b, "^ay", *p);
-	return g_variant_builder_end(&b);
-}
-
 static bool take_back(struct rollback *r, GError **error)
 {
-	return roll_back(r->attached, r->to, r->all ? paths_to_roll_back(r) : NULL, r->scratch, &r->result, error);
+	return roll_back(r->attached, r->to, r->all, r->scratch, &r->result, error);
 }
 
 static const char *target_name(const struct rollback *r)

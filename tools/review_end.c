@@ -23,7 +23,7 @@
 struct ending {
 	struct review *r;
 	GPtrArray *taken;   /* struct change; owned by the selection and the review */
-	GPtrArray *refused; /* paths */
+	char **refused;     /* paths */
 	GPtrArray *lines;
 	bool possible;
 };
@@ -105,21 +105,18 @@ static bool check_rollback(struct ending *e)
 	g_autoptr(GPtrArray) changes = NULL;
 	g_autoptr(pathspec_t) spec = NULL;
 	g_autoptr(GError) error = NULL;
-	g_auto(GStrv) paths = NULL, all = NULL;
+	g_auto(GStrv) all = NULL;
 
-	if (e->refused->len == 0)
+	if (!*e->refused)
 		return true;
-	paths = g_new0(char *, e->refused->len + 1);
-	for (guint i = 0; i < e->refused->len; i++)
-		paths[i] = g_strdup(e->refused->pdata[i]);
-	if (!attached_changes(r->attached, r->to, r->from, paths, true, &changes, &r->error))
+	if (!attached_changes(r->attached, r->to, r->from, e->refused, true, &changes, &r->error))
 		return false;
-	if (!roll_back_choose(r->attached, r->epoch, 0, paths, changes, &all, &error)) {
+	if (!roll_back_choose(r->attached, r->epoch, 0, e->refused, changes, &all, &error)) {
 		change_lines_add(e->lines, '!', 0, terminal_text(error->message, strlen(error->message), 0));
 		e->possible = false;
 		return true;
 	}
-	spec = pathspec_new((const char *const *)paths);
+	spec = pathspec_new((const char *const *)e->refused);
 	for (char **p = all; *p; p++) {
 		g_autofree char *path = terminal_text(*p, strlen(*p), 0);
 
@@ -142,13 +139,21 @@ static void add_item(struct ending *e, guint i)
 		change_lines_add(e->lines, ' ', 0, g_strdup_printf("    note: %s", item->note));
 }
 
+static char **refused_paths(struct selection *s)
+{
+	GPtrArray *paths = selection_refused(s);
+
+	g_ptr_array_add(paths, NULL);
+	return (char **)g_ptr_array_free(paths, FALSE);
+}
+
 static bool prepare(struct ending *e)
 {
 	g_autofree char *totals = review_totals(e->r);
 
 	e->possible = true;
 	e->lines = change_lines_new();
-	e->refused = selection_refused(e->r->selection);
+	e->refused = refused_paths(e->r->selection);
 	change_lines_add(e->lines, '#', 0, g_steal_pointer(&totals));
 	for (guint i = 0; i < selection_count(e->r->selection); i++)
 		add_item(e, i);
@@ -190,14 +195,7 @@ static bool record_all(struct review *r)
 
 static bool take_back(struct ending *e)
 {
-	GVariantBuilder b;
-
-	if (e->refused->len == 0)
-		return true;
-	g_variant_builder_init(&b, G_VARIANT_TYPE_BYTESTRING_ARRAY);
-	for (guint i = 0; i < e->refused->len; i++)
-		g_variant_builder_add(&b, "^ay", e->refused->pdata[i]);
-	return roll_back(e->r->attached, 0, g_variant_builder_end(&b), false, &e->r->rolled_back, &e->r->error);
+	return !*e->refused || roll_back(e->r->attached, 0, e->refused, false, &e->r->rolled_back, &e->r->error);
 }
 
 /*
@@ -226,10 +224,10 @@ static char *question(const struct ending *e)
 
 	if (!e->possible)
 		return g_strdup("This cannot be done. Any key: back to the list");
-	if (e->taken->len == 0 && e->refused->len == 0)
+	if (e->taken->len == 0 && !*e->refused)
 		return g_strdup("Nothing was decided that could be done. Any key: back to the list");
 	return g_strdup_printf("%sCommit %u, roll back %u? y: do it, any other key: back to the list",
-			       review ? "Reviewed, as the gate wants? " : "", e->taken->len, e->refused->len);
+			       review ? "Reviewed, as the gate wants? " : "", e->taken->len, g_strv_length(e->refused));
 }
 
 static enum review_next ask(struct ending *e)
@@ -251,7 +249,7 @@ static enum review_next ask(struct ending *e)
 	page_clear(&page);
 	if (key == SCREEN_KEY_END)
 		return REVIEW_QUIT;
-	if (key != 'y' || !e->possible || (e->taken->len == 0 && e->refused->len == 0))
+	if (key != 'y' || !e->possible || (e->taken->len == 0 && !*e->refused))
 		return REVIEW_BACK;
 	return do_all(e);
 }
@@ -269,7 +267,7 @@ enum review_next review_end(struct review *r)
 		attached_unlock_commits(r->attached);
 	r->steps.changes = NULL;
 	g_clear_pointer(&e.taken, g_ptr_array_unref);
-	g_clear_pointer(&e.refused, g_ptr_array_unref);
+	g_clear_pointer(&e.refused, g_strfreev);
 	g_clear_pointer(&e.lines, g_ptr_array_unref);
 	return next;
 }

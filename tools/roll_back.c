@@ -131,10 +131,10 @@ bool roll_back_choose(struct attached *a, int64_t now, int64_t to, char **paths,
 	return true;
 }
 
-bool roll_back(struct attached *a, int64_t to, GVariant *paths, bool scratch, struct roll_back_result *ret, GError **error)
+bool roll_back(struct attached *a, int64_t to, char *const *paths, bool scratch, struct roll_back_result *ret, GError **error)
 {
 	g_autofree char *undo = next_automatic_name(a, error);
-	g_autoptr(GVariant) taken = paths ? g_variant_ref_sink(paths) : NULL, arguments = NULL, answer = NULL;
+	g_autoptr(GVariant) arguments = NULL, answer = NULL;
 	GVariantBuilder b;
 
 	if (!undo)
@@ -143,8 +143,8 @@ bool roll_back(struct attached *a, int64_t to, GVariant *paths, bool scratch, st
 	g_variant_builder_add(&b, "{sv}", "to", g_variant_new_int64(to));
 	g_variant_builder_add(&b, "{sv}", "name", g_variant_new_string(undo));
 	g_variant_builder_add(&b, "{sv}", "scratch", g_variant_new_boolean(scratch));
-	if (taken)
-		g_variant_builder_add(&b, "{sv}", "paths", taken);
+	if (paths)
+		g_variant_builder_add(&b, "{sv}", "paths", g_variant_new_bytestring_array((const char *const *)paths, -1));
 	arguments = g_variant_ref_sink(g_variant_builder_end(&b));
 	answer = control_call(a->control, "rollback", arguments, error);
 	if (!answer)

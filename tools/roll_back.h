@@ -24,5 +24,5 @@ struct roll_back_result {
  * g_strfreev().
  */
 bool roll_back_choose(struct attached *a, int64_t now, int64_t to, char **paths, const GPtrArray *changes, char ***ret, GError **error);
-/* roll_back() - to epoch @to (0 = the start). @paths: bytestrings "aay", not globs; floating; NULL = everything. */
-bool roll_back(struct attached *a, int64_t to, GVariant *paths, bool scratch, struct roll_back_result *ret, GError **error);
+/* roll_back() - to epoch @to (0 = the start). @paths: not globs; NULL = everything. */
+bool roll_back(struct attached *a, int64_t to, char *const *paths, bool scratch, struct roll_back_result *ret, GError **error);
