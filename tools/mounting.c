@@ -67,6 +67,7 @@ struct plan {
 	struct audit_options audit;
 	struct limits limits; /* of the policy; the view keeps that of the disk */
 	bool made_mountpoint, made_store;
+	bool served_again; /* the view is there as it is wanted: see is_served_again() */
 };
 typedef struct plan plan_t; /* for g_auto() only */
 
@@ -217,18 +218,22 @@ static char *kept_policy_of_now(const struct plan *p)
 	return text;
 }
 
+/* What a mount with the profile that was asked for would have. The same. */
+static char *wanted_policy(const struct plan *p)
+{
+	g_autofree char *profile = NULL, *path = NULL;
+	struct policy *policy = policy_find(p->request->profile, p->what.workspace, &profile, &path, NULL);
+	char *text = policy ? policy_to_ini(policy) : NULL;
+
+	policy_free(policy);
+	return text;
+}
+
 static bool wants_same_policy(const struct plan *p)
 {
-	g_autofree char *profile = NULL, *path = NULL, *wanted = NULL, *kept = policy_store_text(p->what.store, NULL);
-	struct policy *policy;
+	g_autofree char *kept = policy_store_text(p->what.store, NULL);
+	g_autofree char *wanted = p->request->profile ? wanted_policy(p) : kept_policy_of_now(p);
 
-	if (!p->request->profile) {
-		wanted = kept_policy_of_now(p);
-		return kept && g_strcmp0(kept, wanted) == 0;
-	}
-	policy = policy_find(p->request->profile, p->what.workspace, &profile, &path, NULL);
-	wanted = policy ? policy_to_ini(policy) : NULL;
-	policy_free(policy);
 	return kept && g_strcmp0(kept, wanted) == 0;
 }
 
@@ -241,11 +246,11 @@ static bool is_served_again(const struct plan *p)
 	const struct mount_request *r = p->request;
 	g_autofree char *place = r->mountpoint ? paths_resolve(r->mountpoint) : paths_default_mountpoint(p->runtime, p->what.name);
 
-	return p->existing && p->existing->live && !r->foreground && !r->debug && g_strcmp0(place, p->existing->mountpoint) == 0 &&
+	return p->existing->live && !r->foreground && !r->debug && g_strcmp0(place, p->existing->mountpoint) == 0 &&
 	       was_replaced(p) && wants_same_policy(p);
 }
 
-static bool check_existing(const struct plan *p, GError **error)
+static bool check_existing(struct plan *p, GError **error)
 {
 	const struct sandbox *s = p->existing;
 
@@ -262,7 +267,8 @@ static bool check_existing(const struct plan *p, GError **error)
 			   s->workspace);
 		return false;
 	}
-	if (s->live && !is_served_again(p)) {
+	p->served_again = is_served_again(p);
+	if (s->live && !p->served_again) {
 		tool_error(
 			error, EXIT_BUSY, s->name,
 			"sandbox %s is mounted at %s already; `sbxfs umount %s` first, or choose another name with -n",
@@ -704,7 +710,7 @@ bool mounting_run(const struct mount_request *request, mounting_announce announc
 	p.runtime = paths_runtime_place();
 	if (!p.state || !find(&p, error))
 		return false;
-	if (is_served_again(&p)) {
+	if (p.served_again) {
 		p.what.mountpoint = g_strdup(p.existing->mountpoint);
 		announce(&p.what, user);
 		return true;
