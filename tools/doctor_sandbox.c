@@ -92,6 +92,7 @@ static void check_policy(GPtrArray *findings, const struct sandbox *s, const str
 struct tracked {
 	const struct policy *policy;
 	const char *dir; /* of the repository */
+	bool readable;
 	char *path, *commit; /* the first that is closed */
 	unsigned count;
 };
@@ -100,7 +101,7 @@ static void note_tracked(const char *path, const char *commit, void *user)
 {
 	struct tracked *t = user;
 
-	if (!tracked_is_closed(t->policy, t->dir, path))
+	if (!t->readable || !tracked_is_closed(t->policy, t->dir, path))
 		return;
 	if (t->count++ == 0) {
 		t->path = *t->dir ? g_build_filename(t->dir, path, NULL) : g_strdup(path);
@@ -111,7 +112,7 @@ static void note_tracked(const char *path, const char *commit, void *user)
 /* What was committed is in the object store, and that is not closed by closing the name. */
 static void check_repository(GPtrArray *findings, const struct attached *a, const char *dir)
 {
-	struct tracked t = { .policy = a->policy, .dir = dir };
+	struct tracked t = { .policy = a->policy, .dir = dir, .readable = tracked_is_readable(a->policy, dir) };
 	g_autofree char *place = g_build_filename(dir, ".git", NULL);
 	g_autofree char *shown = diff_quote_path(place);
 	g_autoptr(GError) error = NULL;

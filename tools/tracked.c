@@ -6,17 +6,21 @@
 
 #define INDEX_MAX (4 * 1024 * 1024) /* bytes; about 40,000 names, 20 ms */
 
-static bool is_closed(const struct policy *policy, const char *path, bool is_dir)
+static bool is_closed_below(const struct policy *policy, const char *dir, const char *path, bool is_dir)
 {
-	return policy_action(policy, policy_match_path(policy, path, is_dir)) >= ACTION_MASK;
+	g_autofree char *full = *dir ? g_build_filename(dir, path, NULL) : NULL;
+
+	return policy_action(policy, policy_match_path(policy, full ? full : path, is_dir)) >= ACTION_MASK;
+}
+
+bool tracked_is_readable(const struct policy *policy, const char *dir)
+{
+	return !is_closed_below(policy, dir, ".git/objects", true);
 }
 
 bool tracked_is_closed(const struct policy *policy, const char *dir, const char *path)
 {
-	g_autofree char *full = *dir ? g_build_filename(dir, path, NULL) : g_strdup(path);
-	g_autofree char *objects = *dir ? g_build_filename(dir, ".git/objects", NULL) : g_strdup(".git/objects");
-
-	return is_closed(policy, full, false) && !is_closed(policy, objects, true);
+	return is_closed_below(policy, dir, path, false);
 }
 
 struct tracked {
@@ -38,7 +42,7 @@ void tracked_warn(const struct policy *policy, const char *workspace, const char
 	struct tracked t = { .policy = policy };
 	struct lower *l = NULL;
 
-	if (lower_open(workspace, &l) < 0)
+	if (!tracked_is_readable(policy, "") || lower_open(workspace, &l) < 0)
 		return;
 	git_tracked_each(l, INDEX_MAX, note_tracked, &t);
 	lower_close(l);
