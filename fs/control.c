@@ -407,6 +407,17 @@ static const struct {
 	{ "questions-end", op_questions_end },
 };
 
+/* Who has the answer may read the index by itself. Takes @answer. */
+static GVariant *let_read(struct overlay *o, GVariant *answer, GError **error)
+{
+	int r = overlay_flush(o);
+
+	if (r == 0)
+		return answer;
+	g_variant_unref(answer);
+	return control_fail(error, r, "the store");
+}
+
 GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arguments, const struct control_caller *caller, int *ret_fd,
 			 GError **error)
 {
@@ -423,7 +434,7 @@ GVariant *control_handle(struct overlay *o, const char *operation, GVariant *arg
 		g_variant_dict_init(&in, all);
 		answer = operations[i].run(o, &request, ret_fd, error);
 		g_variant_dict_clear(&in);
-		return answer ? g_variant_ref_sink(answer) : NULL;
+		return answer ? let_read(o, g_variant_ref_sink(answer), error) : NULL;
 	}
 	g_set_error(error, CONTROL_ERROR, CONTROL_ERROR_FAILED, "unknown operation '%s': is the view served by another version?", operation);
 	return NULL;

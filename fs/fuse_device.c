@@ -31,6 +31,8 @@ static uint64_t counts[FUSE_DEVICE_OPCODES];
 static uint64_t init_unique; /* of the INIT that waits for its answer */
 static uint32_t more_flags, more_flags2; /* of that answer */
 static bool resuming;
+static void (*on_idle)(void *user);
+static void *on_idle_user;
 
 /* Mounting */
 
@@ -218,18 +220,25 @@ static int64_t now_ns(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static void look_out(int fd)
+/* Whether nothing came for so long; else another thread looks out, or a message is there. */
+static bool look_out(int fd)
 {
 	int64_t until = __atomic_load_n(&last_active, __ATOMIC_RELAXED) + LOOK_OUT_NS;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int nobody = 0;
+	bool came = false;
 
-	if (!__atomic_load_n(&busy, __ATOMIC_RELAXED) ||
-	    !__atomic_compare_exchange_n(&looks_out, &nobody, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return;
-	while (now_ns() < until && poll(&p, 1, 0) == 0)
-		sched_yield();
+	if (!__atomic_load_n(&busy, __ATOMIC_RELAXED))
+		return true;
+	if (!__atomic_compare_exchange_n(&looks_out, &nobody, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	while (!came && now_ns() < until) {
+		came = poll(&p, 1, 0) != 0;
+		if (!came)
+			sched_yield();
+	}
 	__atomic_store_n(&looks_out, 0, __ATOMIC_RELEASE);
+	return !came;
 }
 
 static void note_arrival(void)
@@ -268,7 +277,8 @@ static ssize_t device_read(int fd, void *buf, size_t size, void *user)
 
 	(void)user;
 	touch_pages(buf, size);
-	look_out(fd);
+	if (look_out(fd) && on_idle)
+		on_idle(on_idle_user);
 	n = read(fd, buf, size);
 	if (n > 0) {
 		note_arrival();
@@ -314,6 +324,12 @@ int fuse_device_attach(struct fuse_session *se, int fd)
 	static const struct fuse_custom_io io = { .read = device_read, .writev = device_writev };
 
 	return fuse_session_custom_io(se, &io, fd) < 0 ? -EINVAL : 0;
+}
+
+void fuse_device_on_idle(void (*fn)(void *user), void *user)
+{
+	on_idle = fn;
+	on_idle_user = user;
 }
 
 bool fuse_device_kills_privileges(void)

@@ -136,6 +136,11 @@ struct lower *overlay_lower(struct overlay *o);   /* borrowed */
 const struct policy *overlay_policy(struct overlay *o);
 void overlay_lock(struct overlay *o);
 void overlay_unlock(struct overlay *o);
+/*
+ * overlay_flush() - lets others read in the index what was changed here; every change is safe from kill -9 before that. To be called soon after a change,
+ * when nothing waits, and before anybody is told of one. Takes the lock where there is something to do.
+ */
+int overlay_flush(struct overlay *o);
 
 /* Names */
 

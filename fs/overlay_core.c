@@ -140,6 +140,18 @@ void overlay_counters(struct overlay *o, struct overlay_counters *ret)
 
 /* Transactions */
 
+int overlay_flush(struct overlay *o)
+{
+	int r;
+
+	if (!store_waits(o->store))
+		return 0;
+	g_mutex_lock(&o->lock);
+	r = store_flush(o->store);
+	g_mutex_unlock(&o->lock);
+	return r;
+}
+
 /* What the store takes; 0 without a limit, when nobody asks. */
 static uint64_t used_of_limit(struct overlay *o)
 {
@@ -210,7 +222,7 @@ static void undo_apply(struct overlay *o, struct undo *u)
 int transaction_end(struct overlay *o, int r)
 {
 	if (r == 0)
-		r = store_commit(o->store);
+		r = store_promise(o->store);
 	else
 		store_abort(o->store);
 	for (guint i = o->undo->len; i-- > 0;) {

@@ -391,6 +391,8 @@ int overlay_fsync(struct overlay *o, uint64_t ino)
 		r = node_open_content(o, n, &c);
 	if (c)
 		content_ref(c);
+	if (r == 0)
+		r = store_flush(o->store);
 	overlay_unlock(o);
 	/* The disk may take its time; nobody waits for it but the caller. Bytes before the rows that speak of them. */
 	if (r == 0 && c)

@@ -110,7 +110,7 @@ void names_hold_again(struct overlay *o);
 
 /* overlay_begin() - of a change: OVERLAY_ASKS or -EACCES when it needs a yes that is not there. */
 int overlay_begin(struct overlay *o);
-/* overlay_end() - commits when @r is 0; else, or when that fails, nothing happened. Returns @r or the error of the commit. */
+/* overlay_end() - the change is kept when @r is 0 (store_promise()); else, or when that fails, nothing happened. Returns @r or the error of the commit. */
 int overlay_end(struct overlay *o, int r);
 /* overlay_has_room() - -ENOSPC when @bytes more are beyond the store's limit. What comes out larger is found by overlay_end(). */
 int overlay_has_room(struct overlay *o, uint64_t bytes);

@@ -191,6 +191,15 @@ static bool service_open(struct service *s, GError **error)
 	return r == 0;
 }
 
+/* What could not be committed waits, and is tried again. */
+static void flush(void *user)
+{
+	int r = overlay_flush(((struct service *)user)->view.overlay);
+
+	if (r < 0)
+		g_debug("changes are not committed: %s", g_strerror(-r));
+}
+
 static bool make_session(struct service *s, GError **error)
 {
 	static const char *const arguments[] = { "sbxfs", "-d", NULL };
@@ -200,6 +209,7 @@ static bool make_session(struct service *s, GError **error)
 	fuse_opt_free_args(&args);
 	s->view.session = s->session;
 	fuse_device_inherit(s->heritage);
+	fuse_device_on_idle(flush, s);
 	if (!s->session)
 		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "libfuse starts no session");
 	return s->session;
@@ -324,6 +334,7 @@ static gpointer checkpoint_main(gpointer data)
 
 		pause = requests == before ? MIN(2 * pause, CHECKPOINT_IDLE) : CHECKPOINT_PAUSE;
 		before = requests;
+		flush(s);
 		store_checkpoint(overlay_store(s->view.overlay));
 	}
 	return NULL;

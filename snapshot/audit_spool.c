@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "snapshot/checksum.h"
+
 static const char MAGIC[16] = "sbxfs-audit-1\n";
 
 struct spool_header {
@@ -28,16 +30,6 @@ struct audit_spool {
 	uint64_t generation;
 	uint64_t size;
 };
-
-/* FNV-1a: against torn writes, not against forgers. */
-static uint64_t sum_of(const guint8 *p, size_t size)
-{
-	uint64_t sum = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < size; i++)
-		sum = (sum ^ p[i]) * UINT64_C(0x100000001b3);
-	return sum;
-}
 
 static char *spool_path(const char *dir)
 {
@@ -80,7 +72,7 @@ static int spool_scan(int fd, uint64_t offset, audit_spool_fn fn, void *user, ui
 		e = pread_all(fd, data, h.size, *ret_end + sizeof(h));
 		if (e < 0)
 			return e == -ENODATA ? 0 : e;
-		if (sum_of(data, h.size) != h.sum || !audit_record_decode(data, h.size, &r))
+		if (checksum_add(CHECKSUM_START, data, h.size) != h.sum || !audit_record_decode(data, h.size, &r))
 			return 0;
 		r.result = h.result;
 		*ret_end += sizeof(h) + h.size;
@@ -147,7 +139,7 @@ uint64_t audit_spool_size(const struct audit_spool *s)
 
 int audit_spool_append(struct audit_spool *s, int32_t result, const GByteArray *payload, uint64_t *ret_offset)
 {
-	struct record_header h = { .size = payload->len, .result = result, .sum = sum_of(payload->data, payload->len) };
+	struct record_header h = { .size = payload->len, .result = result, .sum = checksum_add(CHECKSUM_START, payload->data, payload->len) };
 	const struct iovec v[] = { { &h, sizeof(h) }, { payload->data, payload->len } };
 	ssize_t n;
 

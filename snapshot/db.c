@@ -3,15 +3,24 @@
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <string.h>
 
 struct db {
 	sqlite3 *handle;
 	GHashTable *queries; /* address of the text -> struct db_query */
+	db_watch_fn watch;   /* NULL: nobody */
+	void *watch_user;
 };
 
 struct db_query {
 	sqlite3_stmt *stmt; /* NULL: did not prepare, and error says why */
 	int error;
+	struct db *db;
+	const char *sql;
+	bool changes; /* it may change the database */
+	bool stepped; /* since it was reset */
+	int count;    /* of parameters */
+	struct db_value values[DB_VALUES_MAX];
 };
 
 static int db_errno(int code)
@@ -111,6 +120,8 @@ const char *db_message(struct db *db)
 
 int db_exec(struct db *db, const char *sql)
 {
+	if (db->watch)
+		db->watch(sql, NULL, -1, 0, db->watch_user);
 	return db_last_errno(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
 }
 
@@ -122,31 +133,58 @@ struct db_query *db_query(struct db *db, const char *sql)
 		return q;
 	if (!q) {
 		q = g_new0(struct db_query, 1);
+		q->db = db;
+		q->sql = sql;
 		g_hash_table_insert(db->queries, (gpointer)sql, q);
 	}
 	q->error = db_last_errno(db, sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &q->stmt, NULL));
+	if (q->stmt) {
+		q->changes = !sqlite3_stmt_readonly(q->stmt) && !g_str_has_prefix(sql, "BEGIN");
+		q->count = sqlite3_bind_parameter_count(q->stmt);
+		g_assert(q->count <= DB_VALUES_MAX);
+	}
 	return q;
+}
+
+static void bind(struct db_query *q, int i, struct db_value v)
+{
+	if (i < q->count)
+		q->values[i] = v;
+	switch (v.type) {
+	case DB_NULL:
+		sqlite3_bind_null(q->stmt, i + 1);
+		break;
+	case DB_INT:
+		sqlite3_bind_int64(q->stmt, i + 1, v.number);
+		break;
+	case DB_TEXT:
+		sqlite3_bind_text(q->stmt, i + 1, v.data, (int)v.size, SQLITE_STATIC);
+		break;
+	case DB_BLOB:
+		sqlite3_bind_blob64(q->stmt, i + 1, v.data, v.size, SQLITE_STATIC);
+		break;
+	}
 }
 
 void db_bind_int(struct db_query *q, int i, int64_t value)
 {
-	sqlite3_bind_int64(q->stmt, i + 1, value);
+	bind(q, i, (struct db_value){ .type = DB_INT, .number = value });
 }
 
 void db_bind_text(struct db_query *q, int i, const char *value)
 {
-	sqlite3_bind_text(q->stmt, i + 1, value, -1, SQLITE_STATIC);
+	bind(q, i, (struct db_value){ .type = value ? DB_TEXT : DB_NULL, .data = value, .size = value ? strlen(value) : 0 });
 }
 
 void db_bind_blob(struct db_query *q, int i, const void *value, size_t size)
 {
-	/* A NULL pointer would bind NULL, but an empty blob is a value. */
-	sqlite3_bind_blob64(q->stmt, i + 1, value || size > 0 ? value : "", size, SQLITE_STATIC);
+	/* A NULL pointer would bind NULL, but an empty blob is a value; and that of nothing is NULL. */
+	bind(q, i, (struct db_value){ .type = value || size == 0 ? DB_BLOB : DB_NULL, .data = value ? value : "", .size = size });
 }
 
 void db_bind_null(struct db_query *q, int i)
 {
-	sqlite3_bind_null(q->stmt, i + 1);
+	bind(q, i, (struct db_value){ .type = DB_NULL });
 }
 
 int db_step(struct db_query *q)
@@ -155,7 +193,13 @@ int db_step(struct db_query *q)
 
 	if (!q->stmt)
 		return q->error < 0 ? q->error : -EIO;
+	if (q->changes && !q->stepped)
+		sqlite3_set_last_insert_rowid(q->db->handle, 0);
 	code = sqlite3_step(q->stmt);
+	/* All is changed with the first step, also when rows are returned (https://www.sqlite.org/lang_returning.html). */
+	if ((code == SQLITE_ROW || code == SQLITE_DONE) && q->changes && !q->stepped && q->db->watch)
+		q->db->watch(q->sql, q->values, q->count, db_last_id(q->db), q->db->watch_user);
+	q->stepped = true;
 	if (code == SQLITE_ROW)
 		return 1;
 	r = code == SQLITE_DONE ? 0 : db_errno(code);
@@ -173,6 +217,8 @@ void db_done(struct db_query *q)
 {
 	sqlite3_reset(q->stmt);
 	sqlite3_clear_bindings(q->stmt);
+	q->stepped = false;
+	memset(q->values, 0, (size_t)q->count * sizeof(q->values[0]));
 }
 
 int db_run(struct db_query *q)
@@ -222,4 +268,31 @@ int db_checkpoint(struct db *db, bool truncate)
 	int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
 
 	return db_last_errno(db, sqlite3_wal_checkpoint_v2(db->handle, NULL, mode, NULL, NULL));
+}
+
+bool db_in_transaction(struct db *db)
+{
+	return !sqlite3_get_autocommit(db->handle);
+}
+
+void db_watch(struct db *db, db_watch_fn fn, void *user)
+{
+	db->watch = fn;
+	db->watch_user = user;
+}
+
+int db_write(struct db *db, const char *sql, const struct db_value *values, int count)
+{
+	struct db_query *q = db_query(db, sql);
+	db_watch_fn watch = db->watch;
+	int r;
+
+	if (q->stmt && (count != q->count || !q->changes))
+		return -EUCLEAN;
+	for (int i = 0; q->stmt && i < count; i++)
+		bind(q, i, values[i]);
+	db->watch = NULL;
+	r = db_run(q);
+	db->watch = watch;
+	return r;
 }

@@ -46,5 +46,26 @@ int64_t db_int(struct db_query *q, int i);
 const char *db_text(struct db_query *q, int i);                                     /* borrowed until the next step; NULL for NULL */
 const void *db_blob(struct db_query *q, int i, size_t *ret_size);                   /* the same */
 bool db_is_null(struct db_query *q, int i);
-int64_t db_last_id(struct db *db);
+int64_t db_last_id(struct db *db); /* of the row that the last insertion made */
 int db_changes(struct db *db); /* rows that the last statement changed */
+/* db_in_transaction() - one was begun and neither committed nor, as a failure may do, rolled back. */
+bool db_in_transaction(struct db *db);
+
+/* What is bound to a parameter. */
+enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
+struct db_value {
+	enum db_type type;
+	int64_t number;
+	const void *data; /* of a text or blob; borrowed */
+	size_t size;	  /* bytes of it */
+};
+#define DB_VALUES_MAX 24 /* a statement has no more parameters */
+
+/*
+ * db_watch() - @fn is told each statement that may have changed the database, right after it did: its text, its values, and the row it inserted, 0 for
+ * none (which db_last_id() then says, too). Not told: BEGIN and its like. Of db_exec() only that it ran: @count is -1. NULL ends it.
+ */
+typedef void (*db_watch_fn)(const char *sql, const struct db_value *values, int count, int64_t last_id, void *user);
+void db_watch(struct db *db, db_watch_fn fn, void *user);
+/* db_write() - such a statement again, with db_last_id() as it was told. Not told to db_watch(). */
+int db_write(struct db *db, const char *sql, const struct db_value *values, int count);

@@ -5,9 +5,9 @@
 
 #include "snapshot/db.h"
 
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 
 /* schema_upgrade() - creates or migrates, in one transaction. -EPROTO for a database of a newer version. */
 int schema_upgrade(struct db *db);
-/* schema_check() - for a reader: -EPROTO unless the version is ours. */
+/* schema_check() - for a reader: -EPROTO for a newer version. */
 int schema_check(struct db *db, int64_t *ret_version);

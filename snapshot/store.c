@@ -9,26 +9,11 @@
 #include <unistd.h>
 
 #include "snapshot/object.h"
+#include "snapshot/redo.h"
 #include "snapshot/schema.h"
 #include "snapshot/store_private.h"
 
 G_DEFINE_QUARK(sbxfs-store-error-quark, store_error)
-
-struct store {
-	char *dir;
-	struct object_dir objects;
-	struct usage usage;
-	int lock_fd; /* -1 for a reader */
-	int wal_fd;  /* for store_sync(); -1 until the log is there */
-	int reserve_fd;
-	int reserved; /* atomic: the file holds its space */
-	struct db *db;
-	struct db *checkpoint_db; /* opened by the first store_checkpoint() */
-	int64_t epoch;
-	uint64_t next_ino;
-	/* for store_abort() */
-	int64_t epoch_before;
-};
 
 void snapshot_free(struct snapshot *s)
 {
@@ -106,11 +91,29 @@ static struct store *store_new(const char *dir)
 	return s;
 }
 
+/* What a dead writer promised was made by the schema of then. */
+static int store_prepare(struct store *s)
+{
+	int r;
+
+	store_open_reserve(s);
+	r = store_redo(s);
+	return r < 0 ? r : schema_upgrade(s->db);
+}
+
+static int store_look(struct store *s)
+{
+	int64_t version;
+	int r = schema_check(s->db, &version);
+
+	s->outdated = r == 0 && version < SCHEMA_VERSION;
+	return r;
+}
+
 static struct store *store_open_files(struct store *s, enum store_mode mode, bool create, GError **error)
 {
 	g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
 	g_autofree char *objects = g_build_filename(s->dir, "objects", NULL);
-	int64_t version;
 	int r;
 
 	if (s->lock_fd >= 0)
@@ -122,7 +125,7 @@ static struct store *store_open_files(struct store *s, enum store_mode mode, boo
 	r = db_open(path, create, mode == STORE_READ, &s->db);
 	if (r < 0)
 		return store_fail(s, error, r == -ENOENT ? STORE_ERROR_NOT_FOUND : STORE_ERROR_FAILED, "store.db", r);
-	r = mode == STORE_WRITE ? schema_upgrade(s->db) : schema_check(s->db, &version);
+	r = mode == STORE_WRITE ? store_prepare(s) : store_look(s);
 	if (r == -EPROTO) {
 		g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
 			    "store %s was written by a newer sbxfs (its schema is not version %d): use that sbxfs, or destroy the sandbox",
@@ -145,6 +148,7 @@ struct store *store_create(const char *dir, const char *workspace, GError **erro
 	struct store *s = store_new(dir);
 	g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
 	g_autofree char *objects = g_build_filename(s->dir, "objects", NULL);
+	g_autofree char *redo = g_build_filename(s->dir, "redo", NULL);
 	int r;
 
 	if (g_mkdir_with_parents(s->dir, 0700) < 0 || g_mkdir_with_parents(objects, 0700) < 0)
@@ -154,6 +158,7 @@ struct store *store_create(const char *dir, const char *workspace, GError **erro
 		store_close(s);
 		return NULL;
 	}
+	unlink(redo); /* of a store that was here before */
 	s = store_open_files(s, STORE_WRITE, true, error);
 	if (!s)
 		return NULL;
@@ -164,27 +169,6 @@ struct store *store_create(const char *dir, const char *workspace, GError **erro
 	if (r < 0)
 		return store_fail(s, error, STORE_ERROR_FAILED, "settings", r);
 	return s;
-}
-
-/* Room for some hundred deletions in the write-ahead log; each makes more. */
-#define RESERVE_SIZE (1024 * 1024)
-
-static void store_take_reserve(struct store *s)
-{
-	if (s->reserve_fd < 0 || __atomic_load_n(&s->reserved, __ATOMIC_ACQUIRE))
-		return;
-	if (posix_fallocate(s->reserve_fd, 0, RESERVE_SIZE) == 0)
-		__atomic_store_n(&s->reserved, 1, __ATOMIC_RELEASE);
-	else if (ftruncate(s->reserve_fd, 0) < 0)
-		g_debug("the reserve can't be shortened");
-}
-
-static void store_open_reserve(struct store *s)
-{
-	g_autofree char *path = g_build_filename(s->dir, "reserve", NULL);
-
-	s->reserve_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	store_take_reserve(s);
 }
 
 #define IS_ORPHAN "died = 9223372036854775807 AND nlink = 0 AND ino != 1 AND ino NOT IN (SELECT ino FROM temp.held)"
@@ -253,7 +237,6 @@ static struct store *store_start(struct store *s, enum store_mode mode, const st
 	}
 	s = store_open_files(s, mode, false, error);
 	if (s && mode == STORE_WRITE) {
-		store_open_reserve(s);
 		usage_load(s);
 		r = store_drop_orphans(s, h);
 		if (r < 0 && r != -ENOSPC)
@@ -262,9 +245,34 @@ static struct store *store_start(struct store *s, enum store_mode mode, const st
 	return s;
 }
 
+/*
+ * A reader sees what is committed. What a dead writer promised, or a store of an older version, takes a writer for a moment; one that is there
+ * commits by itself before it lets anybody read.
+ */
+static bool store_catch_up(const struct store *s, GError **error)
+{
+	g_autoptr(GError) why = NULL;
+	g_autoptr(store_t) writer = store_open(s->dir, STORE_WRITE, &why);
+
+	if (writer || (!s->outdated && g_error_matches(why, STORE_ERROR, STORE_ERROR_BUSY)))
+		return true;
+	if (g_error_matches(why, STORE_ERROR, STORE_ERROR_BUSY))
+		g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA, "store %s is served by an older sbxfs: unmount the view first", s->dir);
+	else
+		g_propagate_error(error, g_steal_pointer(&why));
+	return false;
+}
+
 struct store *store_open(const char *dir, enum store_mode mode, GError **error)
 {
-	return store_start(store_new(dir), mode, &(struct holders){ 0 }, error);
+	struct store *s = store_start(store_new(dir), mode, &(struct holders){ 0 }, error);
+	bool ok;
+
+	if (!s || mode == STORE_WRITE || !(s->outdated || store_lags(s)))
+		return s;
+	ok = store_catch_up(s, error);
+	store_close(s);
+	return ok ? store_start(store_new(dir), mode, &(struct holders){ 0 }, error) : NULL;
 }
 
 struct store *store_take_over(const char *dir, int lock, bool (*held)(uint64_t ino, void *user), void *user, GError **error)
@@ -284,8 +292,9 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	if (s->lock_fd >= 0 && s->db && usage_save(s, 0) < 0)
+	if (s->lock_fd >= 0 && s->db && (store_flush(s) < 0 || usage_save(s, 0) < 0))
 		g_debug("the size of the store is not remembered");
+	redo_close(s->redo);
 	db_close(s->checkpoint_db);
 	db_close(s->db);
 	if (s->objects.fd >= 0)
@@ -333,7 +342,7 @@ char *store_get(struct store *s, const char *key)
 	return value;
 }
 
-int store_set(struct store *s, const char *key, const char *value)
+static int setting_put(struct store *s, const char *key, const char *value)
 {
 	struct db_query *q = db_query(s->db, "INSERT INTO setting VALUES (?, ?) "
 					     "ON CONFLICT (key) DO UPDATE SET value = excluded.value");
@@ -341,6 +350,31 @@ int store_set(struct store *s, const char *key, const char *value)
 	db_bind_text(q, 0, key);
 	db_bind_text(q, 1, value);
 	return db_run(q);
+}
+
+/* A change of its own, where none is being made. @alone tells end_alone() which it was. */
+static int begin_alone(struct store *s, bool *alone)
+{
+	*alone = !s->changing;
+	return *alone ? store_begin(s) : 0;
+}
+
+static int end_alone(struct store *s, bool alone, int r)
+{
+	if (!alone)
+		return r;
+	if (r == 0)
+		return store_commit(s);
+	store_abort(s);
+	return r;
+}
+
+int store_set(struct store *s, const char *key, const char *value)
+{
+	bool alone;
+	int r = begin_alone(s, &alone);
+
+	return r < 0 ? r : end_alone(s, alone, setting_put(s, key, value));
 }
 
 int store_settings(struct store *s, const char *prefix, void (*fn)(const char *key, const char *value, void *user), void *user)
@@ -352,94 +386,6 @@ int store_settings(struct store *s, const char *prefix, void (*fn)(const char *k
 	while ((r = db_step(q)) > 0)
 		fn(db_text(q, 0), db_text(q, 1), user);
 	return r;
-}
-
-/* Transactions */
-
-/* What kill -9 may make the remembered size wrong by. */
-#define USAGE_STEP (1024 * 1024)
-
-int store_begin(struct store *s)
-{
-	s->epoch_before = s->epoch;
-	return db_run(db_query(s->db, "BEGIN IMMEDIATE"));
-}
-
-int store_commit(struct store *s)
-{
-	int r = usage_save(s, USAGE_STEP);
-
-	if (r == 0)
-		r = db_run(db_query(s->db, "COMMIT"));
-
-	if (r < 0)
-		store_abort(s);
-	return r;
-}
-
-void store_abort(struct store *s)
-{
-	/* A full disk may have ended the transaction already; then this says so, and that is all right. */
-	db_run(db_query(s->db, "ROLLBACK"));
-	s->epoch = s->epoch_before;
-}
-
-/* The write-ahead log, which SQLite keeps as long as the connection is open. Returns the descriptor or -errno. */
-static int store_wal(struct store *s)
-{
-	g_autofree char *path = NULL;
-	int fd = __atomic_load_n(&s->wal_fd, __ATOMIC_ACQUIRE), expected = -1;
-
-	if (fd >= 0)
-		return fd;
-	path = g_build_filename(s->dir, "store.db-wal", NULL);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return fd;
-	close(fd);
-	return expected;
-}
-
-int store_sync(struct store *s)
-{
-	/*
-	 * In WAL mode with synchronous = NORMAL a commit is in the log but not yet on the disk; a checkpoint syncs the log before it
-	 * empties it. So syncing the log is what is left to do, and it needs neither the connection nor its lock.
-	 */
-	int fd = store_wal(s);
-
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	return fdatasync(fd) < 0 ? -errno : 0;
-}
-
-bool store_free_reserve(struct store *s)
-{
-	if (!__atomic_exchange_n(&s->reserved, 0, __ATOMIC_ACQ_REL))
-		return false;
-	return ftruncate(s->reserve_fd, 0) == 0;
-}
-
-/* A log shorter than this is left alone: a checkpoint syncs twice, and what the log holds is as safe as in the database. */
-#define WAL_LONG (4 * 1024 * 1024)
-
-int store_checkpoint(struct store *s)
-{
-	int fd = store_wal(s), r = 0;
-	struct stat st;
-
-	store_take_reserve(s);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < WAL_LONG)
-		return 0;
-
-	if (!s->checkpoint_db) {
-		g_autofree char *path = g_build_filename(s->dir, "store.db", NULL);
-
-		r = db_open(path, false, false, &s->checkpoint_db);
-	}
-	return r < 0 ? r : db_checkpoint(s->checkpoint_db, false);
 }
 
 /* Epochs and snapshots */
@@ -475,12 +421,15 @@ int store_snapshot_delete(struct store *s, const char *name)
 {
 	struct db_query *q = db_query(s->db, "DELETE FROM snapshot WHERE name = ?");
 	int64_t epoch;
+	bool alone;
 	int r = store_snapshot_find(s, name, &epoch);
 
+	if (r == 0)
+		r = begin_alone(s, &alone);
 	if (r < 0)
 		return r;
 	db_bind_text(q, 0, name);
-	return db_run(q);
+	return end_alone(s, alone, db_run(q));
 }
 
 int store_snapshot_find(struct store *s, const char *name, int64_t *ret_epoch)

@@ -13,7 +13,7 @@
  * Only what differs from the workspace has rows, plus the directories on the way to it ("anchors": rows that still follow the
  * workspace). A path without rows is the workspace's own.
  *
- * Every change is made between store_begin() and store_commit(); a committed change survives kill -9 of the process, and a
+ * Every change is made between store_begin() and store_commit() or store_promise(); from then on it survives kill -9 of the process, and a
  * power cut once store_sync() returned. A struct store is used under one lock of its caller. Functions return 0 or -errno
  * (-ENOSPC for a full disk, -EUCLEAN for a damaged database); opening also explains itself in a GError.
  */
@@ -104,7 +104,7 @@ void snapshot_free(struct snapshot *s);
 struct store *store_create(const char *dir, const char *workspace, GError **error);
 
 enum store_mode {
-	STORE_READ,  /* beside a process that serves it; sees a consistent state per transaction */
+	STORE_READ,  /* beside a process that serves it; sees a consistent state per transaction, with all that process has committed */
 	STORE_WRITE, /* takes the lock for the life of the handle: STORE_ERROR_BUSY when somebody has it */
 };
 struct store *store_open(const char *dir, enum store_mode mode, GError **error);
@@ -129,9 +129,19 @@ int store_settings(struct store *s, const char *prefix, void (*fn)(const char *k
 
 /* Transactions */
 
+/*
+ * A change begins with store_begin() and ends with one of the three below it. store_promise() is for many small ones: it lasts as if it
+ * were committed, and who reads through this handle sees it; other processes, and store_sync(), have it after the next store_commit() or
+ * store_flush(). For that to come soon the caller cares.
+ */
 int store_begin(struct store *s);
 int store_commit(struct store *s);
+int store_promise(struct store *s);
 void store_abort(struct store *s);
+/* store_flush() - commits what was promised; between changes. On failure it stays promised. */
+int store_flush(struct store *s);
+/* store_waits() - whether there is something to flush. Needs no lock. */
+bool store_waits(const struct store *s);
 /* store_sync() - what was committed survives a power cut. May be called without the caller's lock. */
 int store_sync(struct store *s);
 /*

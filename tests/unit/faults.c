@@ -53,13 +53,18 @@ WRAP(content_truncate, (struct content * c, uint64_t size), (c, size))
 WRAP(content_from_lower, (struct store * s, struct lower *l, struct origin *o, uint64_t keep, struct content **ret),
      (s, l, o, keep, ret))
 
-int __real_store_commit(struct store *s);
-int __wrap_store_commit(struct store *s);
-int __wrap_store_commit(struct store *s)
-{
-	if (fault_now()) {
-		store_abort(s);
-		return error;
+/* The end of a change. A failure ends it, too. */
+#define WRAP_END(name)                                                                                                             \
+	int __real_##name(struct store *s);                                                                                        \
+	int __wrap_##name(struct store *s);                                                                                        \
+	int __wrap_##name(struct store *s)                                                                                         \
+	{                                                                                                                          \
+		if (fault_now()) {                                                                                                 \
+			store_abort(s);                                                                                            \
+			return error;                                                                                              \
+		}                                                                                                                  \
+		return __real_##name(s);                                                                                           \
 	}
-	return __real_store_commit(s);
-}
+
+WRAP_END(store_commit)
+WRAP_END(store_promise)

@@ -393,6 +393,7 @@ static void reading_open(struct trial *t, struct reading *r)
 {
 	GError *error = NULL;
 
+	CHECK(t, !t->v->overlay || overlay_flush(t->v->overlay) == 0, "flush");
 	r->store = store_open(t->v->store_dir, STORE_READ, &error);
 	CHECK(t, r->store, "%s", error->message);
 	CHECK(t, lower_open(t->v->workspace, &r->lower) == 0, "lower");

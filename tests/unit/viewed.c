@@ -71,8 +71,36 @@ void viewed_open(struct viewed *v)
 	v->overlay = overlay_new(store, lower, load_policy(v->rules));
 }
 
+static void run(const char *format, ...) G_GNUC_PRINTF(1, 2);
+static void run(const char *format, ...)
+{
+	g_autofree char *command = NULL;
+	va_list args;
+
+	va_start(args, format);
+	command = g_strdup_vprintf(format, args);
+	va_end(args);
+	g_assert_cmpint(system(command), ==, 0);
+}
+
+/* The store as whoever comes after a kill -9 finds it. Caller frees. */
+static char *store_copy(struct viewed *v)
+{
+	char *copy = g_strconcat(v->store_dir, "-copy", NULL);
+
+	run("rm -rf '%s' && cp -a '%s' '%s'", copy, v->store_dir, copy);
+	return copy;
+}
+
 void viewed_close(struct viewed *v)
 {
+	if (v->overlay) {
+		struct store *s = overlay_store(v->overlay);
+
+		/* Only who has the lock commits at the end what was promised. */
+		close(s->lock_fd);
+		s->lock_fd = -1;
+	}
 	overlay_free(g_steal_pointer(&v->overlay));
 	g_hash_table_remove_all(v->held);
 }
@@ -85,10 +113,8 @@ void viewed_reopen(struct viewed *v)
 
 void viewed_free(struct viewed *v)
 {
-	g_autofree char *command = g_strdup_printf("chmod -R u+rwx '%s'; rm -rf '%s'", v->dir, v->dir);
-
-	viewed_close(v);
-	g_assert_cmpint(system(command), ==, 0);
+	overlay_free(v->overlay);
+	run("chmod -R u+rwx '%s'; rm -rf '%s'", v->dir, v->dir);
 	g_hash_table_unref(v->held);
 	g_free(v->dir);
 	g_free(v->workspace);
@@ -540,6 +566,7 @@ struct committing *view_commit_begin(struct viewed *v, const char *paths)
 	c->view = v;
 	viewed_open(v);
 	OK(overlay_pin(v->overlay, &epoch));
+	OK(overlay_flush(v->overlay));
 	c->store = store_open(v->store_dir, STORE_READ, &error);
 	g_assert_no_error(error);
 	OK(lower_open(v->workspace, &c->lower));
@@ -842,8 +869,9 @@ char *view_describe(struct viewed *v, unsigned int what)
 
 char *fresh_describe(struct viewed *v, unsigned int what)
 {
+	g_autofree char *copy = store_copy(v);
 	g_autoptr(GError) error = NULL;
-	struct store *store = store_open(v->store_dir, STORE_READ, &error);
+	struct store *store = store_open(copy, STORE_WRITE, &error);
 	struct overlay *o;
 	struct lower *lower;
 	char *text;
@@ -853,6 +881,7 @@ char *fresh_describe(struct viewed *v, unsigned int what)
 	o = overlay_new(store, lower, load_policy(v->rules));
 	text = overlay_describe(o, what);
 	overlay_free(o);
+	run("rm -rf '%s'", copy);
 	return text;
 }
 

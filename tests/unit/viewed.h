@@ -114,7 +114,7 @@ enum describe {
 	DESCRIBE_OWNER = 16,
 };
 char *view_describe(struct viewed *v, unsigned int what);
-/* fresh_describe() - the same of another view that is opened on the store as it is on the disk. */
+/* fresh_describe() - the same of another view that is opened on the store as kill -9 would leave it right now. */
 char *fresh_describe(struct viewed *v, unsigned int what);
 char *disk_describe(const char *dir, unsigned int what);
 /* describe_same() - else says on standard error where they part. */
