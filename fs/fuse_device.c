@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <linux/fuse.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FUSE_USE_VERSION 312
@@ -31,8 +29,6 @@ static uint64_t counts[FUSE_DEVICE_OPCODES];
 static uint64_t init_unique; /* of the INIT that waits for its answer */
 static uint32_t more_flags, more_flags2; /* of that answer */
 static bool resuming;
-static void (*on_idle)(void *user);
-static void *on_idle_user;
 
 /* Mounting */
 
@@ -202,52 +198,6 @@ static void note_request(const char *buf, size_t size)
 		note_init(buf, size);
 }
 
-/*
- * Between an answer and the next message of a busy caller lie some microseconds, and to sleep and be woken takes longer than they do.
- * So while messages come that closely, one thread looks out for the next before it waits like the others.
- */
-#define LOOK_OUT_NS 50000
-
-static int64_t last_active; /* of a message or an answer; CLOCK_MONOTONIC, ns */
-static bool busy;	    /* the last message came soon */
-static int looks_out;	    /* a thread does */
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
-/* Whether nothing came for so long; else another thread looks out, or a message is there. */
-static bool look_out(int fd)
-{
-	int64_t until = __atomic_load_n(&last_active, __ATOMIC_RELAXED) + LOOK_OUT_NS;
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int nobody = 0;
-	bool came = false;
-
-	if (!__atomic_load_n(&busy, __ATOMIC_RELAXED))
-		return true;
-	if (!__atomic_compare_exchange_n(&looks_out, &nobody, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return false;
-	while (!came && now_ns() < until) {
-		came = poll(&p, 1, 0) != 0;
-		if (!came)
-			sched_yield();
-	}
-	__atomic_store_n(&looks_out, 0, __ATOMIC_RELEASE);
-	return !came;
-}
-
-static void note_arrival(void)
-{
-	int64_t now = now_ns(), before = __atomic_exchange_n(&last_active, now, __ATOMIC_RELAXED);
-
-	__atomic_store_n(&busy, now - before < LOOK_OUT_NS, __ATOMIC_RELAXED);
-}
-
 #define PAGE 4096
 
 /*
@@ -277,13 +227,9 @@ static ssize_t device_read(int fd, void *buf, size_t size, void *user)
 
 	(void)user;
 	touch_pages(buf, size);
-	if (look_out(fd) && on_idle)
-		on_idle(on_idle_user);
 	n = read(fd, buf, size);
-	if (n > 0) {
-		note_arrival();
+	if (n > 0)
 		note_request(buf, n);
-	}
 	return n;
 }
 
@@ -308,7 +254,6 @@ static ssize_t device_writev(int fd, struct iovec *iov, int count, void *user)
 	(void)user;
 	if (resuming)
 		return h->len;
-	__atomic_store_n(&last_active, now_ns(), __ATOMIC_RELAXED);
 	if (init_unique && h->unique == init_unique && h->error == 0 && count == 2 && iov[1].iov_len == sizeof(struct fuse_init_out))
 		return write_init(fd, iov);
 	n = writev(fd, iov, count);
@@ -324,12 +269,6 @@ int fuse_device_attach(struct fuse_session *se, int fd)
 	static const struct fuse_custom_io io = { .read = device_read, .writev = device_writev };
 
 	return fuse_session_custom_io(se, &io, fd) < 0 ? -EINVAL : 0;
-}
-
-void fuse_device_on_idle(void (*fn)(void *user), void *user)
-{
-	on_idle = fn;
-	on_idle_user = user;
 }
 
 bool fuse_device_kills_privileges(void)

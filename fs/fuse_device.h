@@ -47,12 +47,6 @@ bool fuse_device_can_resend(const struct heritage *h);
 /* fuse_device_unique() - of the message that this thread serves right now, the same each time that it comes; @ret_again: it did before. */
 uint64_t fuse_device_unique(bool *ret_again);
 
-/*
- * fuse_device_on_idle() - before the first message: @fn is called when no message has come for a moment after one was served, by a thread that serves; another
- * one takes what comes meanwhile.
- */
-void fuse_device_on_idle(void (*fn)(void *user), void *user);
-
 /* fuse_device_kills_privileges() - said by the message that this thread serves right now. */
 bool fuse_device_kills_privileges(void);
 

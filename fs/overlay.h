@@ -129,6 +129,11 @@ void overlay_question(struct overlay *o, const struct question_about *about, uns
  */
 int overlay_answer(struct overlay *o, uint32_t id, bool allow, enum question_scope scope, const char *program);
 
+/*
+ * overlay_on_wait() - @fn is called before an operation waits for a disk or a human, without the lock: whoever serves it may have others served
+ * meanwhile. At the start.
+ */
+void overlay_on_wait(struct overlay *o, void (*fn)(void));
 /* overlay_set_limit() - of the store, in bytes, until the view is unmounted; 0 = none. */
 int overlay_set_limit(struct overlay *o, uint64_t bytes);
 struct store *overlay_store(struct overlay *o);   /* borrowed; use only under overlay_lock() */

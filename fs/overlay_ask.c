@@ -389,7 +389,10 @@ void overlay_question(struct overlay *o, const struct question_about *about, uns
 {
 	enum question_verdict why;
 	bool first;
-	struct question *question = questions_join(o->questions, about, timeout, &first, &why);
+	struct question *question;
+
+	overlay_may_wait(o);
+	question = questions_join(o->questions, about, timeout, &first, &why);
 
 	*ret = (struct question_answer){ .verdict = why };
 	if (question) {

@@ -86,6 +86,17 @@ void overlay_watch(struct overlay *o, const struct overlay_watcher *w)
 	o->watch = watch_new(o->lower, overlay_outside_change, o);
 }
 
+void overlay_on_wait(struct overlay *o, void (*fn)(void))
+{
+	o->on_wait = fn;
+}
+
+void overlay_may_wait(struct overlay *o)
+{
+	if (o->on_wait)
+		o->on_wait();
+}
+
 void overlay_drain(struct overlay *o)
 {
 	invalidator_drain(o->invalidator);

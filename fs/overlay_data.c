@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fs/mask.h"
@@ -155,6 +156,20 @@ static int regular_node(struct overlay *o, uint64_t ino, struct node **ret)
 	return S_ISREG((*ret)->row.attr.mode) ? 0 : node_is_dir(*ret) ? -EISDIR : -EINVAL;
 }
 
+/* As pread(2), and tells before it waits for the disk. */
+static ssize_t read_file(struct overlay *o, int fd, void *buf, size_t size, uint64_t offset)
+{
+	struct iovec iov = { buf, size };
+	ssize_t n = preadv2(fd, &iov, 1, (off_t)offset, RWF_NOWAIT);
+	struct stat st;
+
+	/* Less than was asked for is all, or all that is in memory. */
+	if (n == (ssize_t)size || (n >= 0 && fstat(fd, &st) == 0 && offset + (uint64_t)n >= (uint64_t)st.st_size))
+		return n;
+	overlay_may_wait(o);
+	return pread(fd, buf, size, (off_t)offset);
+}
+
 static ssize_t lower_read(struct overlay *o, const char *path, void *buf, size_t size, uint64_t offset)
 {
 	int fd = lower_open_file(o->lower, path, O_RDONLY);
@@ -162,7 +177,7 @@ static ssize_t lower_read(struct overlay *o, const char *path, void *buf, size_t
 
 	if (fd < 0)
 		return fd == -ENOENT ? -ESTALE : fd;
-	n = pread(fd, buf, size, offset);
+	n = read_file(o, fd, buf, size, offset);
 	if (n < 0)
 		n = -errno;
 	close(fd);
@@ -395,6 +410,7 @@ int overlay_fsync(struct overlay *o, uint64_t ino)
 		r = store_flush(o->store);
 	overlay_unlock(o);
 	/* The disk may take its time; nobody waits for it but the caller. Bytes before the rows that speak of them. */
+	overlay_may_wait(o);
 	if (r == 0 && c)
 		r = content_sync(c);
 	content_close(c);

@@ -44,6 +44,7 @@ struct overlay {
 	struct policy *policy;
 	struct node_table *nodes;
 	struct invalidator *invalidator; /* NULL until overlay_watch() */
+	void (*on_wait)(void); /* NULL: nobody wants to know */
 	struct watch *watch;             /* the same; and where inotify gives nothing */
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */
@@ -108,6 +109,8 @@ void names_hold_again(struct overlay *o);
 
 /* overlay_core.c */
 
+/* overlay_may_wait() - see overlay_on_wait(). */
+void overlay_may_wait(struct overlay *o);
 /* overlay_begin() - of a change: OVERLAY_ASKS or -EACCES when it needs a yes that is not there. */
 int overlay_begin(struct overlay *o);
 /* overlay_end() - the change is kept when @r is 0 (store_promise()); else, or when that fails, nothing happened. Returns @r or the error of the commit. */

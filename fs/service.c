@@ -8,6 +8,7 @@
 
 #include "fs/control.h"
 #include "fs/fuse_device.h"
+#include "fs/fuse_loop.h"
 #include "fs/fuse_ops.h"
 #include "fs/heritage.h"
 #include "fs/keeper.h"
@@ -209,7 +210,6 @@ static bool make_session(struct service *s, GError **error)
 	fuse_opt_free_args(&args);
 	s->view.session = s->session;
 	fuse_device_inherit(s->heritage);
-	fuse_device_on_idle(flush, s);
 	if (!s->session)
 		g_set_error(error, MOUNT_ERROR, MOUNT_ERROR_FAILED, "libfuse starts no session");
 	return s->session;
@@ -358,6 +358,7 @@ static bool service_start(struct service *s, GError **error)
 	ok = s->takes_over ? service_resume(s, error) : service_mount(s, error);
 	if (ok) {
 		overlay_watch(s->view.overlay, &watcher);
+		overlay_on_wait(s->view.overlay, fuse_loop_may_wait);
 		s->checkpoint_stop = g_async_queue_new();
 		s->checkpoint = g_thread_new("checkpoint", checkpoint_main, s);
 		s->control = control_serve(s->view.overlay, s->options->socket, error);
@@ -401,22 +402,17 @@ static void service_stop(struct service *s)
 
 static void service_loop(struct service *s)
 {
-	struct fuse_loop_config *config;
+	/* Those that wait for a human are not missed by the others. */
+	const struct fuse_loop_options options = { .max_threads = WORKERS + QUESTION_WAITING_MAX, .idle = flush, .user = s };
 	bool gone = false;
 
 	fuse_set_signal_handlers(s->session);
-	config = fuse_loop_cfg_create();
-	fuse_loop_cfg_set_clone_fd(config, 0);
-	/* Those that wait for a human are not missed by the others. */
-	fuse_loop_cfg_set_max_threads(config, WORKERS + QUESTION_WAITING_MAX);
-	fuse_loop_cfg_set_idle_threads(config, 4);
 	if (s->takes_over) {
 		gone = fuse_device_resend(s->session) < 0;
 		overlay_refresh(s->view.overlay);
 	}
 	if (!gone)
-		fuse_session_loop_mt(s->session, config);
-	fuse_loop_cfg_destroy(config);
+		fuse_loop_run(s->session, &options);
 }
 
 bool service_run(const struct service_start *start, GError **error)
