@@ -142,10 +142,12 @@ const struct policy *overlay_policy(struct overlay *o);
 void overlay_lock(struct overlay *o);
 void overlay_unlock(struct overlay *o);
 /*
- * overlay_flush() - lets others read in the index what was changed here; every change is safe from kill -9 before that. To be called soon after a change,
- * when nothing waits, and before anybody is told of one. Takes the lock where there is something to do.
+ * overlay_flush() - lets others read in the index what was changed here; every change is safe from kill -9 before that. To be called before anybody is
+ * told of a change, and now and then. Takes the lock where there is something to do. overlay_flush_idle() - the same when nothing waits, unless it
+ * would take the disk's time.
  */
 int overlay_flush(struct overlay *o);
+int overlay_flush_idle(struct overlay *o);
 
 /* Names */
 

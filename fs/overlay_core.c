@@ -151,16 +151,26 @@ void overlay_counters(struct overlay *o, struct overlay_counters *ret)
 
 /* Transactions */
 
-int overlay_flush(struct overlay *o)
+static int flush(struct overlay *o, bool cheap)
 {
 	int r;
 
-	if (!store_waits(o->store))
+	if (!store_waits(o->store, cheap))
 		return 0;
 	g_mutex_lock(&o->lock);
 	r = store_flush(o->store);
 	g_mutex_unlock(&o->lock);
 	return r;
+}
+
+int overlay_flush(struct overlay *o)
+{
+	return flush(o, false);
+}
+
+int overlay_flush_idle(struct overlay *o)
+{
+	return flush(o, true);
 }
 
 /* What the store takes; 0 without a limit, when nobody asks. */

@@ -45,6 +45,7 @@ struct overlay {
 	struct node_table *nodes;
 	struct invalidator *invalidator; /* NULL until overlay_watch() */
 	void (*on_wait)(void); /* NULL: nobody wants to know */
+	int64_t sync_time;     /* atomic: what the last fsync took of the disk's, us */
 	struct watch *watch;             /* the same; and where inotify gives nothing */
 	GArray *undo;                    /* struct undo, of the transaction that runs */
 	GQueue open_contents;            /* nodes with an open content, the last used one first */

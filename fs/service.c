@@ -192,14 +192,6 @@ static bool service_open(struct service *s, GError **error)
 	return r == 0;
 }
 
-/* What could not be committed waits, and is tried again. */
-static void flush(void *user)
-{
-	int r = overlay_flush(((struct service *)user)->view.overlay);
-
-	if (r < 0)
-		g_debug("changes are not committed: %s", g_strerror(-r));
-}
 
 static bool make_session(struct service *s, GError **error)
 {
@@ -306,6 +298,13 @@ static void dump_no_core(void)
 			sigaction(signals[i], &act, NULL);
 }
 
+/* What could not be committed waits, and is tried again. */
+static void not_flushed(int r)
+{
+	if (r < 0)
+		g_debug("changes are not committed: %s", g_strerror(-r));
+}
+
 #define CHECKPOINT_PAUSE (G_TIME_SPAN_SECOND / 2)
 #define CHECKPOINT_IDLE (16 * G_TIME_SPAN_SECOND)
 
@@ -334,7 +333,7 @@ static gpointer checkpoint_main(gpointer data)
 
 		pause = requests == before ? MIN(2 * pause, CHECKPOINT_IDLE) : CHECKPOINT_PAUSE;
 		before = requests;
-		flush(s);
+		not_flushed(overlay_flush(s->view.overlay));
 		store_checkpoint(overlay_store(s->view.overlay));
 	}
 	return NULL;
@@ -400,10 +399,15 @@ static void service_stop(struct service *s)
 	policy_free(s->policy);
 }
 
+static void idle(void *user)
+{
+	not_flushed(overlay_flush_idle(((struct service *)user)->view.overlay));
+}
+
 static void service_loop(struct service *s)
 {
 	/* Those that wait for a human are not missed by the others. */
-	const struct fuse_loop_options options = { .max_threads = WORKERS + QUESTION_WAITING_MAX, .idle = flush, .user = s };
+	const struct fuse_loop_options options = { .max_threads = WORKERS + QUESTION_WAITING_MAX, .idle = idle, .user = s };
 	bool gone = false;
 
 	fuse_set_signal_handlers(s->session);

@@ -81,6 +81,7 @@ int object_create(struct object_dir *dir, int64_t id, struct object **ret)
 	}
 	if (fd < 0)
 		return -errno;
+	__atomic_store_n(&dir->created, 1, __ATOMIC_RELAXED);
 	*ret = object_new(dir, fd, NULL);
 	return 0;
 }

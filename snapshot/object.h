@@ -18,6 +18,7 @@
 struct object_dir {
 	int fd;
 	int64_t used; /* atomic */
+	int created;  /* atomic: some were since that was last set to 0 */
 };
 
 struct object {

@@ -24,6 +24,7 @@ G_STATIC_ASSERT(sizeof(struct record_header) == 32);
 struct redo {
 	int fd;
 	int has_room; /* atomic */
+	int needed;   /* the same */
 	int64_t batch;
 	uint64_t salt;
 	unsigned count;
@@ -88,6 +89,7 @@ void redo_begin_batch(struct redo *r, int64_t batch)
 	r->batch = batch;
 	r->salt = (uint64_t)g_random_int() << 32 | g_random_int();
 	r->count = r->known = 0;
+	__atomic_store_n(&r->needed, 0, __ATOMIC_RELAXED);
 	r->size = 0;
 	redo_begin_change(r);
 }
@@ -180,6 +182,21 @@ int redo_promise(struct redo *r)
 	r->count++;
 	r->known = r->texts->len;
 	return 0;
+}
+
+void redo_needs_sync(struct redo *r)
+{
+	__atomic_store_n(&r->needed, 1, __ATOMIC_RELAXED);
+}
+
+bool redo_is_needed(const struct redo *r)
+{
+	return __atomic_load_n(&r->needed, __ATOMIC_RELAXED);
+}
+
+int redo_sync(struct redo *r)
+{
+	return fdatasync(r->fd) < 0 ? -errno : 0;
 }
 
 unsigned redo_count(const struct redo *r)

@@ -9,8 +9,8 @@
  * writer died runs them again, on the very state they were made on (store.c).
  *
  * A *batch* is the changes of one transaction. They are written from the start of the file over those of the batch before; the index
- * keeps the number of the batch it has, in the transaction that commits it, so those of the next number, and only those, are still to be done. No
- * sync: it survives kill -9 with all that returned, and after a power cut it is a beginning of the batch, or stale. Its space is taken from the
+ * keeps the number of the batch it has, in the transaction that commits it, so those of the next number, and only those, are still to be done. It
+ * survives kill -9 with all that returned; after a power cut it is a beginning of the batch, with all up to the last redo_sync(), or stale. Its space is taken from the
  * disk ahead, and behind it as much as the index may grow by in committing a batch (*room*): without that nothing is promised.
  *
  * Format, host order: records of a header (struct record_header in redo.c) and the change's statements. A statement is the number of its text in the
@@ -61,5 +61,12 @@ int redo_promise(struct redo *r);
 void redo_take_room(struct redo *r);
 bool redo_free_room(struct redo *r);
 bool redo_has_room(const struct redo *r);
+/*
+ * redo_needs_sync() - from now on the batch has something that is safe from a power cut in this file only; so the index is synced between its commit
+ * and the next batch. redo_sync() - makes it so; needs no lock.
+ */
+void redo_needs_sync(struct redo *r);
+bool redo_is_needed(const struct redo *r); /* atomic */
+int redo_sync(struct redo *r);
 /* redo_count() - changes promised in this batch. */
 unsigned redo_count(const struct redo *r);

@@ -140,10 +140,21 @@ int store_promise(struct store *s);
 void store_abort(struct store *s);
 /* store_flush() - commits what was promised; between changes. On failure it stays promised. */
 int store_flush(struct store *s);
-/* store_waits() - whether there is something to flush. Needs no lock. */
-bool store_waits(const struct store *s);
-/* store_sync() - what was committed survives a power cut. May be called without the caller's lock. */
-int store_sync(struct store *s);
+/*
+ * store_waits() - whether there is something to flush. @cheap: and nothing of it was synced, so that the flush does not wait for the disk. Needs
+ * no lock.
+ */
+bool store_waits(const struct store *s, bool cheap);
+/*
+ * store_sync_begin(), store_sync() - what was changed so far survives a power cut. The second waits for the disk, and needs no lock.
+ */
+struct store_sync {
+	enum store_sync_what { STORE_SYNC_NOTHING, STORE_SYNC_PROMISED, STORE_SYNC_INDEX } what;
+	uint64_t commits;
+	bool objects; /* were created since the last */
+};
+int store_sync_begin(struct store *s, struct store_sync *ret);
+int store_sync(struct store *s, const struct store_sync *what);
 /*
  * store_free_reserve() - a full disk must not forbid deleting: gives back the space that the store keeps for that. True when there
  * was some. store_checkpoint() takes it again when it can.

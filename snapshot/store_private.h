@@ -32,7 +32,10 @@ struct store {
 	struct redo *redo;    /* NULL: every change is committed at once */
 	int64_t batch;	      /* of redo.h: the last one that the index has */
 	int waiting;	      /* atomic: there are promised changes */
+	uint64_t commits;     /* of SQLite, here */
+	uint64_t synced;      /* atomic: so many of them are safe from a power cut */
 	bool changing;	      /* between store_begin() and what ends it */
+	bool stuck;	      /* the index can't be synced, so what redo has is not written over */
 	int64_t epoch_before; /* for store_abort() */
 };
 

@@ -44,6 +44,43 @@ bool store_free_reserve(struct store *s)
 	return ftruncate(s->reserve_fd, 0) == 0;
 }
 
+/* The disk */
+
+/* The write-ahead log, which SQLite keeps as long as the connection is open. Returns the descriptor or -errno. */
+static int store_wal(struct store *s)
+{
+	g_autofree char *path = NULL;
+	int fd = __atomic_load_n(&s->wal_fd, __ATOMIC_ACQUIRE), expected = -1;
+
+	if (fd >= 0)
+		return fd;
+	path = g_build_filename(s->dir, "store.db-wal", NULL);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return fd;
+	close(fd);
+	return expected;
+}
+
+/*
+ * In WAL mode with synchronous = NORMAL a commit is in the log but not yet on the disk; a checkpoint syncs the log before it empties it. So
+ * syncing the log is what is left to do, and it needs neither the connection nor its lock.
+ */
+static int sync_log(struct store *s, uint64_t commits)
+{
+	int fd = store_wal(s);
+
+	if (fd < 0 && fd != -ENOENT)
+		return fd;
+	if (fd >= 0 && fdatasync(fd) < 0)
+		return -errno;
+	if (__atomic_load_n(&s->synced, __ATOMIC_RELAXED) < commits)
+		__atomic_store_n(&s->synced, commits, __ATOMIC_RELAXED);
+	return 0;
+}
+
 /* Transactions */
 
 /* What kill -9 may make the remembered size wrong by. */
@@ -52,6 +89,12 @@ bool store_free_reserve(struct store *s)
 static bool waits(const struct store *s)
 {
 	return __atomic_load_n(&s->waiting, __ATOMIC_RELAXED);
+}
+
+/* All commits are. */
+static bool is_synced(const struct store *s)
+{
+	return __atomic_load_n(&s->synced, __ATOMIC_RELAXED) == s->commits;
 }
 
 static void roll_back(struct store *s)
@@ -92,6 +135,17 @@ static int put_batch(struct store *s, int64_t batch)
 	return db_write(s->db, sql, &(struct db_value){ .type = DB_TEXT, .data = text, .size = strlen(text) }, 1);
 }
 
+/* It is committed. What was synced in its file only is so in the index before it is written over. */
+static void end_batch(struct store *s)
+{
+	s->batch++;
+	__atomic_store_n(&s->waiting, 0, __ATOMIC_RELAXED);
+	if (redo_is_needed(s->redo) && sync_log(s, s->commits) < 0)
+		s->stuck = true;
+	else
+		redo_begin_batch(s->redo, s->batch + 1);
+}
+
 static int commit_all(struct store *s)
 {
 	int r = waits(s) ? put_batch(s, s->batch + 1) : 0;
@@ -99,11 +153,12 @@ static int commit_all(struct store *s)
 	s->changing = false;
 	if (r == 0)
 		r = db_run(db_query(s->db, "COMMIT"));
-	if (r == 0 && waits(s)) {
-		redo_begin_batch(s->redo, ++s->batch + 1);
-		__atomic_store_n(&s->waiting, 0, __ATOMIC_RELAXED);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	s->commits++;
+	if (waits(s))
+		end_batch(s);
+	return 0;
 }
 
 int store_begin(struct store *s)
@@ -132,7 +187,7 @@ int store_promise(struct store *s)
 {
 	int r = usage_save(s, USAGE_STEP);
 
-	if (r < 0 || !s->redo || redo_count(s->redo) >= REDO_BATCH_MAX || redo_promise(s->redo) < 0)
+	if (r < 0 || !s->redo || s->stuck || redo_count(s->redo) >= REDO_BATCH_MAX || redo_promise(s->redo) < 0)
 		return store_commit(s);
 	s->changing = false;
 	__atomic_store_n(&s->waiting, 1, __ATOMIC_RELAXED);
@@ -149,9 +204,9 @@ void store_abort(struct store *s)
 	open_transaction_anew(s);
 }
 
-bool store_waits(const struct store *s)
+bool store_waits(const struct store *s, bool cheap)
 {
-	return waits(s);
+	return waits(s) && !(cheap && redo_is_needed(s->redo));
 }
 
 int store_flush(struct store *s)
@@ -240,37 +295,37 @@ bool store_lags(struct store *s)
 	return lags;
 }
 
-/* The disk */
-
-/* The write-ahead log, which SQLite keeps as long as the connection is open. Returns the descriptor or -errno. */
-static int store_wal(struct store *s)
+/*
+ * Promised changes are made anew on the index as it is, so they are safe in their own file when that index is. It has its blocks already, while the
+ * log grows, and there is no commit to be made. But that the log grows also has the file system write down what was made before, the names of new
+ * objects among it, without which the index would speak of files that are not there.
+ */
+int store_sync_begin(struct store *s, struct store_sync *ret)
 {
-	g_autofree char *path = NULL;
-	int fd = __atomic_load_n(&s->wal_fd, __ATOMIC_ACQUIRE), expected = -1;
+	int r = 0;
 
-	if (fd >= 0)
-		return fd;
-	path = g_build_filename(s->dir, "store.db-wal", NULL);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (__atomic_compare_exchange_n(&s->wal_fd, &expected, fd, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return fd;
-	close(fd);
-	return expected;
+	*ret = (struct store_sync){ .what = STORE_SYNC_INDEX };
+	if (waits(s) && is_synced(s) && !__atomic_load_n(&s->objects.created, __ATOMIC_RELAXED)) {
+		redo_needs_sync(s->redo);
+		ret->what = STORE_SYNC_PROMISED;
+		return 0;
+	}
+	if (waits(s))
+		r = store_flush(s);
+	ret->objects = __atomic_exchange_n(&s->objects.created, 0, __ATOMIC_RELAXED);
+	ret->commits = s->commits;
+	if (r == 0 && is_synced(s) && !ret->objects)
+		ret->what = STORE_SYNC_NOTHING;
+	return r;
 }
 
-int store_sync(struct store *s)
+int store_sync(struct store *s, const struct store_sync *what)
 {
-	/*
-	 * In WAL mode with synchronous = NORMAL a commit is in the log but not yet on the disk; a checkpoint syncs the log before it
-	 * empties it. So syncing the log is what is left to do, and it needs neither the connection nor its lock.
-	 */
-	int fd = store_wal(s);
+	int r = what->what == STORE_SYNC_PROMISED ? redo_sync(s->redo) : what->what == STORE_SYNC_INDEX ? sync_log(s, what->commits) : 0;
 
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	return fdatasync(fd) < 0 ? -errno : 0;
+	if (r < 0 && what->objects)
+		__atomic_store_n(&s->objects.created, 1, __ATOMIC_RELAXED);
+	return r;
 }
 
 /* A log shorter than this is left alone: a checkpoint syncs twice, and what the log holds is as safe as in the database. */

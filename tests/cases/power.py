@@ -35,8 +35,8 @@ class Disk:
     def mount(self):
         return self.t.program('mount', '-o', 'loop', self.image, self.point, code=None).code == 0
 
-    def cut(self):
-        pids = self.t.daemons()
+    def cut(self, pids):
+        """@pids: who serves, asked for before the work: a view that is asked commits what it has."""
         with opened(self.point, os.O_RDONLY) as fd:
             fcntl.ioctl(fd, SHUTDOWN, struct.pack('I', NO_LOG))
         kill_all(pids)
@@ -105,7 +105,17 @@ def work(t, seed):
             new = two
             (sync if synced else write)(t.m(path), two)
         wanted[path] = (new,) if synced else (*old_all, new)
+    wanted['burst'] = (burst(t.m('burst')),)
     return wanted
+
+
+def burst(path):
+    """So quickly that they share a commit, which the cut comes before."""
+    with opened(path, os.O_WRONLY | os.O_CREAT, 0o644) as fd:
+        for n in range(20):
+            os.pwrite(fd, bytes([n]) * 3000, 0)
+            os.fsync(fd)
+    return bytes([n]) * 3000
 
 
 def sync(path, data):
@@ -117,8 +127,9 @@ def sync(path, data):
 def power(t, kind):
     with disk(t, kind) as d:
         for seed in range(6):
+            pids = t.daemons()
             wanted = work(t, seed)
-            d.cut()
+            d.cut(pids)
             t.mount(name='power')
             for path, contents in wanted.items():
                 got = None if is_gone(t.m(path)) else read(t.m(path))

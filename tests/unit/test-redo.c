@@ -137,9 +137,9 @@ static void test_promised_is_kept(void **state)
 		assert_int_equal(mode_of(next, 10), i);
 		assert_int_equal(mode_of(next, 10 + i), 7);
 	}
-	assert_true(store_waits(l->store));
+	assert_true(store_waits(l->store, false));
 	assert_int_equal(store_flush(l->store), 0);
-	assert_false(store_waits(l->store));
+	assert_false(store_waits(l->store, false));
 	assert_int_equal(committed_mode(l, 10), 3);
 }
 
@@ -205,7 +205,7 @@ static void test_a_commit_takes_them_along(void **state)
 	assert_int_equal(store_begin(l->store), 0);
 	put(l->store, 10, 2);
 	assert_int_equal(store_commit(l->store), 0);
-	assert_false(store_waits(l->store));
+	assert_false(store_waits(l->store, false));
 	assert_int_equal(committed_mode(l, 10), 2);
 	/* And is not followed by the older one. */
 	{
@@ -228,7 +228,7 @@ static void test_a_batch_ends(void **state)
 		assert_int_equal(committed_mode(l, 10), 0);
 		promise(l->store, 10, i);
 	}
-	assert_false(store_waits(l->store));
+	assert_false(store_waits(l->store, false));
 	assert_int_equal(committed_mode(l, 10), REDO_BATCH_MAX);
 }
 
@@ -287,6 +287,52 @@ static void test_contents(void **state)
 		}
 		content_close(c[i]);
 	}
+}
+
+/* The disk. tests/cases/power.py cuts the power. */
+
+static enum store_sync_what sync_store(struct store *s)
+{
+	struct store_sync sync;
+
+	assert_int_equal(store_sync_begin(s, &sync), 0);
+	assert_int_equal(store_sync(s, &sync), 0);
+	return sync.what;
+}
+
+static void test_syncing(void **state)
+{
+	g_autoptr(layered_t) l = layered_new();
+	struct store *s = l->store;
+
+	(void)state;
+	/* What was committed is not yet on the disk, so what is promised after it would be lost with it. */
+	promise(s, 10, 1);
+	assert_int_equal(sync_store(s), STORE_SYNC_INDEX);
+	assert_int_equal(committed_mode(l, 10), 1);
+	assert_int_equal(sync_store(s), STORE_SYNC_NOTHING);
+	promise(s, 10, 2);
+	assert_true(store_waits(s, true));
+	assert_int_equal(sync_store(s), STORE_SYNC_PROMISED);
+	promise(s, 10, 3);
+	assert_int_equal(sync_store(s), STORE_SYNC_PROMISED);
+	assert_int_equal(committed_mode(l, 10), 1);
+	assert_false(store_waits(s, true));
+	/* An object that was made has no name on the disk yet. */
+	s->objects.created = 1;
+	promise(s, 10, 3);
+	assert_int_equal(sync_store(s), STORE_SYNC_INDEX);
+	promise(s, 10, 3);
+	assert_int_equal(sync_store(s), STORE_SYNC_PROMISED);
+	/* The index has it on the disk before the next batch is written over it. */
+	assert_int_equal(store_flush(s), 0);
+	assert_int_equal(sync_store(s), STORE_SYNC_NOTHING);
+	/* Of what was not synced nobody waits for the disk. */
+	promise(s, 10, 4);
+	assert_true(store_waits(s, true));
+	assert_int_equal(store_flush(s), 0);
+	promise(s, 10, 5);
+	assert_int_equal(sync_store(s), STORE_SYNC_INDEX);
 }
 
 /* What a crash leaves of the file */
@@ -460,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_a_batch_ends),
 		cmocka_unit_test(test_what_is_not_promised),
 		cmocka_unit_test(test_contents),
+		cmocka_unit_test(test_syncing),
 		cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_another_past),
