@@ -57,6 +57,8 @@ static void service_ready(void *user)
 	if (s->heritage)
 		__atomic_store_n(&s->heritage->ready, 1, __ATOMIC_RELEASE);
 	service_report(s, NULL);
+	if (s->options->foreground && s->options->ready)
+		s->options->ready(s->options->ready_user);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "tools/output.h"
 #include "tools/sandbox.h"
 #include "tools/unmounting.h"
+#include "tools/view_lock.h"
 
 static void report(struct invocation *inv, const struct sandbox *s)
 {
@@ -30,6 +31,21 @@ static void report(struct invocation *inv, const struct sandbox *s)
 	json_print(stdout, g_variant_builder_end(&b));
 }
 
+/* What was seen before the lock may be another view, or none, by now. */
+static bool unmount(struct sandbox **s, GError **error)
+{
+	g_autofree char *name = g_strdup((*s)->name);
+	bool ok;
+
+	if (!view_change_begin(name, error))
+		return false;
+	sandbox_free(*s);
+	*s = sandbox_load(name, error);
+	ok = *s && unmounting_run(*s, error);
+	view_change_end(name);
+	return ok;
+}
+
 int cmd_umount(struct invocation *inv, GError **error)
 {
 	const struct command_syntax syntax = {
@@ -45,7 +61,7 @@ int cmd_umount(struct invocation *inv, GError **error)
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;
 	s = sandbox_resolve(command_arg(inv, 0), error);
-	if (!s || !unmounting_run(s, error))
+	if (!s || !unmount(&s, error))
 		return EXIT_INTERNAL;
 	report(inv, s);
 	return EXIT_DONE;

@@ -23,6 +23,7 @@
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
 #include "tools/tracked.h"
+#include "tools/view_lock.h"
 
 #define WAIT_STEP_US (20 * 1000)
 #define WAIT_STORE_STEPS 100 /* 2 s: another command that has the store is soon done; a view is not */
@@ -67,12 +68,21 @@ struct plan {
 	struct audit_options audit;
 	struct limits limits; /* of the policy; the view keeps that of the disk */
 	bool made_mountpoint, made_store;
+	char *locked; /* the name of the sandbox whose view may not change but by us: view_change_begin(); NULL */
 	bool served_again; /* the view is there as it is wanted: see is_served_again() */
 };
 typedef struct plan plan_t; /* for g_auto() only */
 
+static void unlock(struct plan *p)
+{
+	if (p->locked)
+		view_change_end(p->locked);
+	g_clear_pointer(&p->locked, g_free);
+}
+
 static void plan_clear(struct plan *p)
 {
+	unlock(p);
 	audit_config_clear(&p->audit);
 	mounted_clear(&p->what);
 	g_free(p->state);
@@ -369,8 +379,7 @@ static bool check_own_place(const struct plan *p, const char *what, const char *
 static bool check_own_places(const struct plan *p, GError **error)
 {
 	return check_own_place(p, "the store", p->state, "XDG_STATE_HOME", error) &&
-	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error) &&
-	       paths_make_private_dir(p->runtime, error);
+	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error);
 }
 
 static bool is_empty(const char *path, GError **error)
@@ -525,6 +534,14 @@ static bool choose_policy(struct plan *p, GError **error)
 
 /* The store */
 
+static bool lock(struct plan *p, const char *name, GError **error)
+{
+	if (!view_change_begin(name, error))
+		return false;
+	p->locked = g_strdup(name);
+	return true;
+}
+
 static bool put(struct store *s, const char *key, const char *value, GError **error)
 {
 	int r = store_set(s, key, value ? value : "");
@@ -555,7 +572,7 @@ static bool make_store(struct plan *p, GError **error)
 	g_autofree char *made = NULL;
 	struct store *s;
 
-	if (!paths_make_private_dir(p->state, error))
+	if (!paths_make_private_dir(p->state, error) || (!p->locked && !lock(p, p->what.name, error)))
 		return false;
 	store_dir_sweep(p->state);
 	made = store_dir_making(p->what.store);
@@ -652,6 +669,12 @@ static void undo(struct plan *p)
 		put_policy(s, &p->before, NULL);
 }
 
+/* In the foreground the process stays, but what it locked is for the mounting. */
+static void is_served(void *plan)
+{
+	unlock(plan);
+}
+
 static bool mount_view(struct plan *p, mounting_announce announce, void *user, GError **error)
 {
 	const struct mount_options options = {
@@ -665,6 +688,8 @@ static bool mount_view(struct plan *p, mounting_announce announce, void *user, G
 		.extra = p->request->extra,
 		.foreground = p->request->foreground || p->request->debug,
 		.debug = p->request->debug,
+		.ready = is_served,
+		.ready_user = p,
 	};
 
 	if (options.foreground)
@@ -684,22 +709,53 @@ static bool find(struct plan *p, GError **error)
 static bool check(struct plan *p, GError **error)
 {
 	return clear_stale(p, error) &&
-	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) &&
+	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) && paths_make_private_dir(p->runtime, error) &&
 	       choose_mountpoint(p, error) && choose_policy(p, error) &&
 	       limits_read(p->policy, NULL, &p->limits, error) &&
 	       audit_config_read(p->policy, p->what.name, p->what.workspace, p->what.mountpoint, &p->audit, error) && mounting_check_device(error);
+}
+
+/* Before anything is made, be it the directory of the locks. */
+static char *find_name(struct plan *p, GError **error)
+{
+	p->state = paths_state_dir(error);
+	p->runtime = paths_runtime_place();
+	if (!p->state || !resolve_workspace(p, error) || !check_own_places(p, error))
+		return NULL;
+	if (p->request->name)
+		return g_strdup(p->request->name);
+	return use_default_name(p, error) ? g_steal_pointer(&p->what.name) : NULL;
 }
 
 char *mounting_name(const struct mount_request *request, GError **error)
 {
 	g_auto(plan_t) p = { .request = request };
 
-	if (request->name)
-		return g_strdup(request->name);
-	p.state = paths_state_dir(error);
-	if (!p.state || !resolve_workspace(&p, error) || !use_default_name(&p, error))
-		return NULL;
-	return g_steal_pointer(&p.what.name);
+	return find_name(&p, error);
+}
+
+/*
+ * Nobody else mounts the sandbox, takes its view down or deletes it meanwhile. Which one it is may be another one when the lock is there. Where there is no
+ * sandbox at all, none is locked: what is refused makes no directory.
+ */
+static bool lock_sandbox(struct plan *p, GError **error)
+{
+	bool same = !g_file_test(p->state, G_FILE_TEST_IS_DIR);
+
+	while (!same) {
+		g_autofree char *name = mounting_name(p->request, error);
+		g_autofree char *now = NULL;
+
+		if (!name || !lock(p, name, error))
+			return false;
+		now = mounting_name(p->request, error);
+		if (!now)
+			return false;
+		same = g_str_equal(name, now);
+		if (!same)
+			unlock(p);
+	}
+	return true;
 }
 
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error)
@@ -708,7 +764,7 @@ bool mounting_run(const struct mount_request *request, mounting_announce announc
 
 	p.state = paths_state_dir(error);
 	p.runtime = paths_runtime_place();
-	if (!p.state || !find(&p, error))
+	if (!p.state || !lock_sandbox(&p, error) || !find(&p, error))
 		return false;
 	if (p.served_again) {
 		p.what.mountpoint = g_strdup(p.existing->mountpoint);

@@ -258,6 +258,7 @@ def test_in_the_foreground(t):
         time.sleep(0.02)
     write(t.m('n'), 'n')
     eq(t.status()['pid'], process.pid, 'pid of the status')
+    t.mount(code=8)  # and does not wait: the process holds nothing that another command needs
     process.send_signal(signal.SIGTERM)
     eq(process.wait(60), 0, 'exit after SIGTERM')
     check(not t.is_mounted(), 'unmounted')
