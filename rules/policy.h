@@ -86,8 +86,10 @@ void policy_free(struct policy *p);
  * Each line has its origin in a comment above it. Caller frees.
  */
 char *policy_to_ini(const struct policy *p);
-/* policy_to_ini_managed() - the same, with the managed layer of @managed in place of @p's own, or without one. */
-char *policy_to_ini_managed(const struct policy *p, const struct policy *managed);
+/* policy_to_ini_renewed() - the same, with the managed and the workspace layer of @others, which may have none, in place of @p's own. */
+char *policy_to_ini_renewed(const struct policy *p, const struct policy *others);
+/* policy_layer_text() - the rules and settings of one layer in that form, without their origins: to be compared and shown. Caller frees. */
+char *policy_layer_text(const struct policy *p, enum policy_layer layer);
 
 /* policy_name(), policy_description() - of the user layer's profile; the description may be NULL. */
 const char *policy_name(const struct policy *p);

@@ -16,9 +16,11 @@
 #include "tools/attach.h"
 #include "tools/audit_config.h"
 #include "tools/exit.h"
+#include "tools/output.h"
 #include "tools/paths.h"
 #include "tools/run/limit.h"
 #include "tools/policy_check.h"
+#include "tools/policy_renew.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
@@ -217,14 +219,14 @@ static bool was_replaced(const struct plan *p)
 	return takeovers > 0;
 }
 
-/* What the view kept, with the managed layer of now. Caller frees; NULL when there is an error. */
+/* What the view kept, with what others say now. Caller frees; NULL when there is an error. */
 static char *kept_policy_of_now(const struct plan *p)
 {
-	struct policy *kept = policy_store_load(p->what.store, NULL), *managed = policy_find_managed(NULL);
-	char *text = kept && managed ? policy_to_ini_managed(kept, managed) : NULL;
+	struct policy *kept = policy_store_load(p->what.store, NULL), *now = kept ? policy_renew(kept, p->what.workspace, NULL) : NULL;
+	char *text = now ? policy_to_ini(now) : NULL;
 
 	policy_free(kept);
-	policy_free(managed);
+	policy_free(now);
 	return text;
 }
 
@@ -491,26 +493,32 @@ bool mounting_check_device(GError **error)
 
 /* The policy */
 
-/* What an administrator has closed since holds for the sandboxes of before, too. */
-static bool renew_managed(struct plan *p, GError **error)
+/* A policy that a sandbox did not have before. */
+static bool check_new_policy(const struct plan *p, GError **error)
 {
-	struct policy *managed = policy_find_managed(error);
-
-	if (!managed)
+	if (!policy_check_settings(p->policy, p->what.workspace, error))
 		return false;
-	p->after.text = policy_to_ini_managed(p->policy, managed);
-	policy_free(managed);
-	policy_free(p->policy);
-	p->policy = policy_load_text(p->after.text, p->what.store, error);
-	return p->policy != NULL;
+	tracked_warn(p->policy, p->what.workspace, p->what.name);
+	return true;
 }
 
+/* What was closed since in the workspace, or by an administrator, holds for the sandboxes of before, too. */
 static bool keep_policy(struct plan *p, GError **error)
 {
+	struct policy *kept = policy_store_load(p->what.store, error);
+	g_autoptr(GPtrArray) notes = NULL;
+	bool ok;
+
 	p->after.profile = g_strdup(p->before.profile);
 	p->after.path = g_strdup(p->before.path);
-	p->policy = policy_store_load(p->what.store, error);
-	return p->policy && renew_managed(p, error);
+	p->policy = kept ? policy_renew(kept, p->what.workspace, error) : NULL;
+	p->after.text = p->policy ? policy_to_ini(p->policy) : NULL;
+	notes = p->policy ? policy_renew_notes(kept, p->policy) : NULL;
+	ok = p->policy && (notes->len == 0 || check_new_policy(p, error));
+	for (guint i = 0; ok && i < notes->len; i++)
+		output_note("%s", (const char *)notes->pdata[i]);
+	policy_free(kept);
+	return ok;
 }
 
 static bool choose_policy(struct plan *p, GError **error)
@@ -525,10 +533,9 @@ static bool choose_policy(struct plan *p, GError **error)
 			return p->before.text && keep_policy(p, error);
 	}
 	p->policy = policy_find(wanted, p->what.workspace, &p->after.profile, &p->after.path, error);
-	if (!p->policy || !policy_check_settings(p->policy, p->what.workspace, error))
+	if (!p->policy || !check_new_policy(p, error))
 		return false;
 	p->after.text = policy_to_ini(p->policy);
-	tracked_warn(p->policy, p->what.workspace, p->what.name);
 	return true;
 }
 

@@ -165,8 +165,10 @@ guard('mask: values indented deeper', 'fs/mask.c', '	while ((deeper = deeper_siz
 guard('mask: passwords in URLs', 'fs/mask.c', '!key_is_secret(key) && !has_password(value)', '!key_is_secret(key)', 'user',
       'view_bytes/masked_files')
 
-guard('the managed policy of the day', 'tools/mounting.c', 'policy_to_ini_managed(p->policy, managed)', 'policy_to_ini_managed(p->policy, p->policy)', 'root',
-      'view_states/a_managed_policy_made_later')
+guard('the managed policy of the day', 'tools/policy_renew.c', 'policy_to_ini_renewed(kept, others)', 'policy_to_ini_renewed(kept, kept)', 'root',
+      'view_states/a_managed_policy_made_later view_states/a_workspace_policy_made_later')
+guard('the workspace policy of the day', 'tools/policy_renew.c', 'policy_places_init(&sources, NULL, workspace)', 'policy_places_init(&sources, NULL, NULL)', 'user',
+      'view_states/a_workspace_policy_made_later')
 
 # The kernel's side
 
