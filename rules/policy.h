@@ -183,6 +183,9 @@ const struct policy_setting *policy_layer_setting(const struct policy *p, enum p
 /* policy_setting() - the user layer's, of its last profile that has it; NULL for none. */
 const struct policy_setting *policy_setting(const struct policy *p, const char *section, const char *key);
 
+/* policy_trusted_setting() - the managed layer's, else the user's: whoever writes into the workspace has no say in it. NULL for none. */
+const struct policy_setting *policy_trusted_setting(const struct policy *p, const char *section, const char *key);
+
 /*
  * policy_settings() - all of all layers, for keys that may be repeated. Borrowed. By layer, then by section; in a section in the
  * order in which they were written, those of extended profiles first.

@@ -718,7 +718,7 @@ static bool check(struct plan *p, GError **error)
 	return clear_stale(p, error) &&
 	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) && paths_make_private_dir(p->runtime, error) &&
 	       choose_mountpoint(p, error) && choose_policy(p, error) &&
-	       limits_read(p->policy, NULL, &p->limits, error) &&
+	       policy_check_hook(p->policy, error) && limits_read(p->policy, NULL, &p->limits, error) &&
 	       audit_config_read(p->policy, p->what.name, p->what.workspace, p->what.mountpoint, &p->audit, error) && mounting_check_device(error);
 }
 
