@@ -370,7 +370,8 @@ static void service_stop(struct service *s)
 	if (s->view.overlay)
 		overlay_questions_close(s->view.overlay);
 	control_stop(s->control);
-	if (s->mounted && mount_is_ours(s->options->mountpoint))
+	/* Unmounted by somebody else, another sandbox's view may be there by now; one of this sandbox cannot, for we have the store. */
+	if (s->mounted && mount_is_of(s->options->mountpoint, s->options->name))
 		mount_detach(s->options->mountpoint, true, &message);
 	if (s->checkpoint) {
 		g_async_queue_push(s->checkpoint_stop, s);

@@ -211,6 +211,22 @@ def test_unmounted_by_others(t):
 
 
 @once
+def test_the_next_view_at_the_place_stays(t):
+    """A process whose view was unmounted by others ends late, when the view of another sandbox is there already."""
+    t.seed({'f': 'f'})
+    yield
+    pid = t.daemon()
+    os.kill(pid, signal.SIGSTOP)
+    t.program('fusermount3', '-u', t.mnt)  # umount(8) would ask the stopped one
+    t.mount(name='other')
+    os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: is_dead(pid), 'the end of the process before')
+    eq(read(t.m('f')), b'f', 'the view of the other')
+    t.sbxfs('umount', 'other')
+    t.mount()
+
+
+@once
 def test_many_rounds_leave_nothing(t):
     t.seed({'n': '0'})
     yield
