@@ -326,7 +326,7 @@ guard('no socket in the workspace', 'tools/mounting.c', ' &&\n	       check_own_
 guard('nothing outlives a run', 'tools/run/confined.c', '"--die-with-parent", "--unshare-user",', '"--unshare-user",', 'user',
       'redteam/nothing_outlives_a_kill')
 guard('no mount while a view is taken down', 'tools/view_lock.c', 'if (!is_left(name))', 'if (!is_left(name) || *name)', 'user',
-      'redteam/a_view_that_goes_is_waited_for')
+      'unit/tools-view-lock/test_change_waits')
 guard('a command keeps the view it works with', 'tools/run/hold.c', 'if (view_lock_try(h->name, VIEW_USE, VIEW_EXCLUSIVE))', 'if (h->name)', 'user',
       'redteam/a_command_keeps_the_view_of_the_last_run')
 guard('no other processes', 'tools/run/confined.c', '"--unshare-pid", ', '', 'user',

@@ -4,6 +4,10 @@
  * Who waits for whom before a view is mounted, taken down or used. The others are processes; there is no view.
  */
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
 #include <glib.h>
 #include <signal.h>
 #include <stdint.h>
@@ -56,7 +60,7 @@ static struct other other_new(void)
 	struct other o;
 	int fds[2];
 
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	o.pid = fork();
 	if (o.pid == 0) {
 		close(fds[1]);
@@ -71,15 +75,15 @@ static void other_begins(const struct other *o, enum view_part part, enum view_h
 {
 	const struct wish wish = { .part = part, .how = how };
 
-	g_assert_cmpint(write(o->link, &wish, sizeof(wish)), ==, sizeof(wish));
+	assert_int_equal(write(o->link, &wish, sizeof(wish)), sizeof(wish));
 }
 
 static void other_has(const struct other *o)
 {
 	bool ok = false;
 
-	g_assert_cmpint(read(o->link, &ok, sizeof(ok)), ==, sizeof(ok));
-	g_assert_true(ok);
+	assert_int_equal(read(o->link, &ok, sizeof(ok)), sizeof(ok));
+	assert_true(ok);
 }
 
 static void other_takes(const struct other *o, enum view_part part, enum view_hold how)
@@ -101,7 +105,7 @@ static bool somebody_waits(const char *mark)
 	g_autofree char *table = NULL;
 	g_auto(GStrv) lines = NULL;
 
-	g_assert_true(g_file_get_contents("/proc/locks", &table, NULL, NULL));
+	assert_true(g_file_get_contents("/proc/locks", &table, NULL, NULL));
 	lines = g_strsplit(table, "\n", -1);
 	for (char **line = lines; *line; line++)
 		if (strstr(*line, "->") && strstr(*line, mark))
@@ -123,37 +127,21 @@ static void other_waits(const struct other *o)
 	for (int i = 0; i < STEPS; i++) {
 		if (is_waiting(o->pid))
 			return;
-		g_assert_cmpint(recv(o->link, &none, 1, MSG_PEEK | MSG_DONTWAIT), <, 0);
+		assert_true(recv(o->link, &none, 1, MSG_PEEK | MSG_DONTWAIT) < 0);
 		g_usleep(STEP_US);
 	}
-	g_error("process %d waits for nothing", (int)o->pid);
+	fail_msg("process %d waits for nothing", (int)o->pid);
 }
 
-static void in_own_place(void (*test)(void))
-{
-	g_autofree char *top = NULL, *state = NULL, *remove = NULL;
-
-	if (!g_test_subprocess()) {
-		g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
-		g_test_trap_assert_passed();
-		return;
-	}
-	top = g_dir_make_tmp("sbxfs-test.XXXXXX", NULL);
-	state = g_build_filename(top, "state", NULL);
-	g_setenv("XDG_STATE_HOME", state, TRUE);
-	test();
-	remove = g_strdup_printf("rm -rf '%s'", top);
-	g_assert_cmpint(system(remove), ==, 0);
-}
-
-static void last_run(void)
+static void test_last_run(void **state)
 {
 	struct other runs[2] = { other_new(), other_new() }, taker = other_new();
 
+	(void)state;
 	for (int i = 0; i < 2; i++)
 		other_takes(&runs[i], VIEW_RUN, VIEW_SHARED);
-	g_assert_cmpint(view_lock_of_others(NAME, VIEW_RUN), ==, VIEW_SHARED);
-	g_assert_false(view_lock_try(NAME, VIEW_RUN, VIEW_EXCLUSIVE));
+	assert_int_equal(view_lock_of_others(NAME, VIEW_RUN), VIEW_SHARED);
+	assert_false(view_lock_try(NAME, VIEW_RUN, VIEW_EXCLUSIVE));
 	other_begins(&taker, VIEW_RUN, VIEW_EXCLUSIVE);
 	other_waits(&taker);
 	other_ends(&runs[0]);
@@ -161,24 +149,20 @@ static void last_run(void)
 	/* However it ends. */
 	other_ends(&runs[1]);
 	other_has(&taker);
-	g_assert_cmpint(view_lock_of_others(NAME, VIEW_RUN), ==, VIEW_EXCLUSIVE);
+	assert_int_equal(view_lock_of_others(NAME, VIEW_RUN), VIEW_EXCLUSIVE);
 	other_ends(&taker);
-	g_assert_cmpint(view_lock_of_others(NAME, VIEW_RUN), ==, VIEW_FREE);
-}
-
-static void test_last_run(void)
-{
-	in_own_place(last_run);
+	assert_int_equal(view_lock_of_others(NAME, VIEW_RUN), VIEW_FREE);
 }
 
 /* Taken twice and given back once, a part is still had; another name has parts of its own. */
-static void nested(void)
+static void test_nested(void **state)
 {
 	struct other other = other_new();
 
-	g_assert_true(view_lock(NAME, VIEW_USE, VIEW_SHARED, NULL));
-	g_assert_true(view_lock(NAME, VIEW_USE, VIEW_SHARED, NULL));
-	g_assert_true(view_lock("another", VIEW_USE, VIEW_EXCLUSIVE, NULL));
+	(void)state;
+	assert_true(view_lock(NAME, VIEW_USE, VIEW_SHARED, NULL));
+	assert_true(view_lock(NAME, VIEW_USE, VIEW_SHARED, NULL));
+	assert_true(view_lock("another", VIEW_USE, VIEW_EXCLUSIVE, NULL));
 	view_unlock("another", VIEW_USE);
 	view_unlock(NAME, VIEW_USE);
 	other_begins(&other, VIEW_USE, VIEW_EXCLUSIVE);
@@ -186,11 +170,6 @@ static void nested(void)
 	view_unlock(NAME, VIEW_USE);
 	other_has(&other);
 	other_ends(&other);
-}
-
-static void test_nested(void)
-{
-	in_own_place(nested);
 }
 
 /* After a while *over, and what it had is free. */
@@ -215,8 +194,8 @@ static void change_waits_for(enum view_part part, enum view_hold how)
 
 	other_takes(&other, part, how);
 	later = ends_later(&other, over);
-	g_assert_true(view_change_begin(NAME, NULL));
-	g_assert_true(*over);
+	assert_true(view_change_begin(NAME, NULL));
+	assert_true(*over);
 	view_change_end(NAME);
 	waitpid(later, NULL, 0);
 	other_ends(&other);
@@ -224,38 +203,30 @@ static void change_waits_for(enum view_part part, enum view_hold how)
 }
 
 /* While another one does, while a view is taken down, and while one that was left by runs only waits for that. */
-static void change_waits(void)
+static void test_change_waits(void **state)
 {
+	(void)state;
 	change_waits_for(VIEW_CHANGE, VIEW_EXCLUSIVE);
 	change_waits_for(VIEW_USE, VIEW_EXCLUSIVE);
 	change_waits_for(VIEW_KEPT, VIEW_SHARED);
 }
 
-static void test_change_waits(void)
-{
-	in_own_place(change_waits);
-}
-
 /* With a run in it, it stays; whoever wants to mount finds it, be it that run. */
-static void change_finds_a_view_in_use(void)
+static void test_change_finds_a_view_in_use(void **state)
 {
 	struct other keeper = other_new(), run = other_new();
 
+	(void)state;
 	other_takes(&keeper, VIEW_KEPT, VIEW_SHARED);
 	other_takes(&run, VIEW_RUN, VIEW_SHARED);
-	g_assert_true(view_change_begin(NAME, NULL));
+	assert_true(view_change_begin(NAME, NULL));
 	view_change_end(NAME);
 	other_ends(&run);
-	g_assert_true(view_lock(NAME, VIEW_RUN, VIEW_SHARED, NULL));
-	g_assert_true(view_change_begin(NAME, NULL));
+	assert_true(view_lock(NAME, VIEW_RUN, VIEW_SHARED, NULL));
+	assert_true(view_change_begin(NAME, NULL));
 	view_change_end(NAME);
 	view_unlock(NAME, VIEW_RUN);
 	other_ends(&keeper);
-}
-
-static void test_change_finds_a_view_in_use(void)
-{
-	in_own_place(change_finds_a_view_in_use);
 }
 
 /* Of the locks of this test. */
@@ -264,73 +235,72 @@ static void wait_for_a_waiter(void)
 	g_autofree char *path = g_build_filename(g_getenv("XDG_STATE_HOME"), "sbxfs", ".views.lock", NULL), *mark = NULL;
 	struct stat st;
 
-	g_assert_cmpint(stat(path, &st), ==, 0);
+	assert_int_equal(stat(path, &st), 0);
 	mark = g_strdup_printf(":%ju ", (uintmax_t)st.st_ino);
 	for (int i = 0; i < STEPS && !somebody_waits(mark); i++)
 		g_usleep(STEP_US);
-	g_assert_true(somebody_waits(mark));
+	assert_true(somebody_waits(mark));
 }
 
 static void wait_for_end_of_keeper(void)
 {
 	for (int i = 0; i < STEPS && view_lock_of_others(NAME, VIEW_KEPT) != VIEW_FREE; i++)
 		g_usleep(STEP_US);
-	g_assert_cmpint(view_lock_of_others(NAME, VIEW_KEPT), ==, VIEW_FREE);
+	assert_int_equal(view_lock_of_others(NAME, VIEW_KEPT), VIEW_FREE);
 }
 
 /* A command works with the view: it stays after the last run, and others may come meanwhile. */
-static void keeper_waits_for_commands(void)
+static void test_keeper_waits_for_commands(void **state)
 {
 	struct other command = other_new();
 	struct hold *h = hold_new(NAME, NULL);
 
-	g_assert_true(hold_start_keeper(h, NULL));
-	g_assert_cmpint(view_lock_of_others(NAME, VIEW_KEPT), ==, VIEW_SHARED);
+	(void)state;
+	assert_true(hold_start_keeper(h, NULL));
+	assert_int_equal(view_lock_of_others(NAME, VIEW_KEPT), VIEW_SHARED);
 	hold_mounted(h);
 	other_takes(&command, VIEW_USE, VIEW_SHARED);
-	g_assert_true(hold_free(h, NULL));
+	assert_true(hold_free(h, NULL));
 	for (int i = 0; i < 5; i++) {
 		wait_for_a_waiter();
-		g_assert_cmpint(view_lock_of_others(NAME, VIEW_KEPT), ==, VIEW_SHARED);
+		assert_int_equal(view_lock_of_others(NAME, VIEW_KEPT), VIEW_SHARED);
 		h = hold_new(NAME, NULL);
-		g_assert_false(hold_is_shared(h));
-		g_assert_true(hold_free(h, NULL));
+		assert_false(hold_is_shared(h));
+		assert_true(hold_free(h, NULL));
 	}
 	other_takes(&command, VIEW_USE, VIEW_FREE);
 	wait_for_end_of_keeper();
 	other_ends(&command);
 }
 
-static void test_keeper_waits_for_commands(void)
-{
-	in_own_place(keeper_waits_for_commands);
-}
-
 /* Alone, the run that mounted ends the keeper itself. */
-static void last_run_needs_no_keeper(void)
+static void test_last_run_needs_no_keeper(void **state)
 {
 	struct hold *h = hold_new(NAME, NULL);
 
-	g_assert_true(hold_start_keeper(h, NULL));
+	(void)state;
+	assert_true(hold_start_keeper(h, NULL));
 	hold_mounted(h);
-	g_assert_true(hold_free(h, NULL));
-	g_assert_cmpint(view_lock_of_others(NAME, VIEW_KEPT), ==, VIEW_FREE);
-	g_assert_cmpint(view_lock_of_others(NAME, VIEW_RUN), ==, VIEW_FREE);
+	assert_true(hold_free(h, NULL));
+	assert_int_equal(view_lock_of_others(NAME, VIEW_KEPT), VIEW_FREE);
+	assert_int_equal(view_lock_of_others(NAME, VIEW_RUN), VIEW_FREE);
 }
 
-static void test_last_run_needs_no_keeper(void)
+int main(void)
 {
-	in_own_place(last_run_needs_no_keeper);
-}
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_last_run),
+		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_change_waits),
+		cmocka_unit_test(test_change_finds_a_view_in_use),
+		cmocka_unit_test(test_keeper_waits_for_commands),
+		cmocka_unit_test(test_last_run_needs_no_keeper),
+	};
+	g_autofree char *top = g_dir_make_tmp("sbxfs-test.XXXXXX", NULL), *state = g_build_filename(top, "state", NULL);
+	g_autofree char *remove = g_strdup_printf("rm -rf '%s'", top);
+	int failed;
 
-int main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/last-run", test_last_run);
-	g_test_add_func("/nested", test_nested);
-	g_test_add_func("/change-waits", test_change_waits);
-	g_test_add_func("/change-finds-a-view-in-use", test_change_finds_a_view_in_use);
-	g_test_add_func("/keeper-waits-for-commands", test_keeper_waits_for_commands);
-	g_test_add_func("/last-run-needs-no-keeper", test_last_run_needs_no_keeper);
-	return g_test_run();
+	g_setenv("XDG_STATE_HOME", state, TRUE);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	return system(remove) != 0 || failed;
 }
