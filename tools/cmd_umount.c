@@ -31,6 +31,15 @@ static void report(struct invocation *inv, const struct sandbox *s)
 	json_print(stdout, g_variant_builder_end(&b));
 }
 
+/* The kernel would not mind: what a run sees is a mount of its own, of the same view. */
+static bool check_no_run(const struct sandbox *s, GError **error)
+{
+	if (!s->live || view_lock_of_others(s->name, VIEW_RUN) != VIEW_SHARED)
+		return true;
+	tool_error(error, EXIT_BUSY, s->name, "`sbxfs run` is in the view of sandbox %s; end it, then unmount again", s->name);
+	return false;
+}
+
 /* What was seen before the lock may be another view, or none, by now. */
 static bool unmount(struct sandbox **s, GError **error)
 {
@@ -41,7 +50,7 @@ static bool unmount(struct sandbox **s, GError **error)
 		return false;
 	sandbox_free(*s);
 	*s = sandbox_load(name, error);
-	ok = *s && unmounting_run(*s, error);
+	ok = *s && check_no_run(*s, error) && unmounting_run(*s, error);
 	view_change_end(name);
 	return ok;
 }
@@ -52,7 +61,7 @@ int cmd_umount(struct invocation *inv, GError **error)
 		.arguments = "[TARGET]",
 		.description = "Unmounts the view and waits until its process has ended. The changes stay in the "
 			       "store; `sbxfs mount` shows them again. Also clears what a killed process left "
-			       "mounted. Fails while files in the view are in use.",
+			       "mounted. Fails while files in the view are in use or `sbxfs run` is in it.",
 		.max_args = 1,
 		.json = true,
 	};

@@ -210,6 +210,33 @@ def test_unmounted_by_others(t):
     eq(read(t.m('f')), b'f++', 'content')
 
 
+# takes the lock for a moment, again and again, as a command that only looks whether somebody has the store
+LOOKER = '''
+import fcntl, sys, time
+lock = open(sys.argv[1])
+while True:
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    time.sleep(0.004)
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    time.sleep(0.004)
+'''
+
+
+@once
+def test_who_only_looks_is_waited_for(t):
+    yield
+    t.umount()
+    looker = subprocess.Popen([sys.executable, '-c', LOOKER, os.path.join(t.store(), 'lock')])
+    for _ in range(12):
+        t.mount()
+        t.umount()
+    t.sbxfs('fsck', '--repair', t.name)
+    t.sbxfs('destroy', t.name)
+    looker.kill()
+    looker.wait()
+    t.mount()
+
+
 @once
 def test_the_next_view_at_the_place_stays(t):
     """A process whose view was unmounted by others ends late, when the view of another sandbox is there already."""

@@ -763,6 +763,20 @@ def test_a_command_keeps_the_view_of_the_last_run(t):
 
 
 @once
+def test_no_unmount_under_a_run(t):
+    """It sees the view through a mount of its own, so the kernel would let ours go and the run lose it."""
+    yield
+    t.mount()
+    first = subprocess.Popen(['sbxfs', 'run', '-q', '-n', t.name, t.low, '--', 'sh', '-c', 'touch up; while [ ! -e stop ]; do sleep 0.05; done; touch end'], stdin=subprocess.DEVNULL)
+    wait_until(lambda: os.path.exists(t.m('up')), 'the run')
+    check('run' in t.umount(code=8).err, 'why not')
+    write(t.m('stop'), '')
+    eq(first.wait(60), 0, 'the run')
+    check(os.path.exists(t.m('end')), 'what it did')
+    t.umount()
+
+
+@once
 def test_two_workspaces_of_one_name_begin(t):
     """At the same moment, each with a sandbox of its own."""
     yield

@@ -550,6 +550,7 @@ static const struct {
 	{ "client.setPassword({a24})\n", NULL, NULL },
 	{ "api_token = {a24}(x)\n", NULL, NULL },
 	{ "client.auth(\"{a40}\")\n", NULL, NULL },
+	{ "\"auth\": \"\001dTpacS{}NrVngh\002\"\n", "generic-secret", NULL }, /* name and password in base64, too short for anything else */
 	{ "setenv(\"SERVICE_TOKEN\", \"{a16}\", 1);\n", NULL, NULL },
 	/* Where a value ends */
 	{ "\"{\\\"api_key\\\": \\\"\001{a32}\002\\\"}\"\n", "generic-secret", NULL },
