@@ -23,6 +23,8 @@ struct mount_options {
 	uint64_t disk_limit;    /* bytes that the store may take; 0 = any */
 	bool foreground;
 	bool debug;
+	void (*ready)(void *user); /* in the foreground: once, when the view answers, from another thread; NULL */
+	void *ready_user;
 };
 
 #define MOUNT_ERROR (mount_error_quark())

@@ -28,12 +28,15 @@ static char *mount_unescape(const char *field)
 	return g_string_free(s, FALSE);
 }
 
-/* The type of the topmost file system mounted on @mountpoint; NULL when it is no mountpoint. Asks nothing of the file system. */
-static char *mount_type(const char *mountpoint)
+/*
+ * The topmost file system mounted on @mountpoint, as "TYPE SOURCE"; NULL when it is no mountpoint. A view's source is the name of its sandbox. Asks
+ * nothing of the file system.
+ */
+static char *mount_at(const char *mountpoint)
 {
 	g_autofree char *table = NULL;
 	g_auto(GStrv) lines = NULL;
-	char *type = NULL;
+	char *what = NULL;
 
 	if (!g_file_get_contents("/proc/self/mountinfo", &table, NULL, NULL))
 		return NULL;
@@ -47,17 +50,24 @@ static char *mount_type(const char *mountpoint)
 			continue;
 		while (fields[i] && strcmp(fields[i], "-") != 0)
 			i++;
-		g_free(type);
-		type = g_strdup(fields[i] ? fields[i + 1] : NULL);
+		g_free(what);
+		what = fields[i] && fields[i + 1] && fields[i + 2] ? g_strconcat(fields[i + 1], " ", fields[i + 2], NULL) : NULL;
 	}
-	return type;
+	return what;
 }
 
 bool mount_is_ours(const char *mountpoint)
 {
-	g_autofree char *type = mount_type(mountpoint);
+	g_autofree char *what = mount_at(mountpoint);
 
-	return type && g_str_has_prefix(type, "fuse.sbxfs");
+	return what && g_str_has_prefix(what, "fuse.sbxfs ");
+}
+
+bool mount_is_of(const char *mountpoint, const char *name)
+{
+	g_autofree char *what = mount_at(mountpoint), *view = g_strconcat("fuse.sbxfs ", name, NULL);
+
+	return g_strcmp0(what, view) == 0;
 }
 
 /* stat() in a process of its own, for it may never return. */

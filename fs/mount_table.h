@@ -10,5 +10,7 @@
 
 /* mount_is_ours() - the topmost file system at @mountpoint is a view. Asks nothing of it. */
 bool mount_is_ours(const char *mountpoint);
+/* mount_is_of() - it is the view of the sandbox @name. */
+bool mount_is_of(const char *mountpoint, const char *name);
 /* mount_detach() - one try; @lazy: whoever is in it stays, and it goes with the last one. @ret_message: why not, caller frees; may stay as it is. */
 bool mount_detach(const char *mountpoint, bool lazy, char **ret_message);

@@ -45,14 +45,6 @@ static void need_clear(void *need)
 
 /* Life */
 
-/* The managed layer's, else the user's: whoever writes into the workspace has no say in it. */
-static const struct policy_setting *trusted_setting(const struct policy *p, const char *section, const char *key)
-{
-	const struct policy_setting *s = policy_layer_setting(p, POLICY_MANAGED, section, key);
-
-	return s ? s : policy_setting(p, section, key);
-}
-
 /* The lowest of all layers: each can tighten. 0 = none. */
 static uint64_t lowest_limit(const struct policy *p, const char *key)
 {
@@ -77,7 +69,8 @@ static void load_allowed(const char *key, const char *value, void *user)
 
 int overlay_questions(struct overlay *o)
 {
-	const struct policy_setting *timeout = trusted_setting(o->policy, "ask", "timeout"), *hook = trusted_setting(o->policy, "ask", "on_ask");
+	const struct policy_setting *timeout = policy_trusted_setting(o->policy, "ask", "timeout"),
+				    *hook = policy_trusted_setting(o->policy, "ask", "on_ask");
 	uint64_t seconds = QUESTION_TIMEOUT_SECONDS;
 	g_autofree char *last = NULL;
 	int r;

@@ -268,3 +268,10 @@ const struct policy_setting *policy_setting(const struct policy *p, const char *
 {
 	return policy_layer_setting(p, POLICY_USER, section, key);
 }
+
+const struct policy_setting *policy_trusted_setting(const struct policy *p, const char *section, const char *key)
+{
+	const struct policy_setting *s = policy_layer_setting(p, POLICY_MANAGED, section, key);
+
+	return s ? s : policy_setting(p, section, key);
+}

@@ -86,8 +86,10 @@ void policy_free(struct policy *p);
  * Each line has its origin in a comment above it. Caller frees.
  */
 char *policy_to_ini(const struct policy *p);
-/* policy_to_ini_managed() - the same, with the managed layer of @managed in place of @p's own, or without one. */
-char *policy_to_ini_managed(const struct policy *p, const struct policy *managed);
+/* policy_to_ini_renewed() - the same, with the managed and the workspace layer of @others, which may have none, in place of @p's own. */
+char *policy_to_ini_renewed(const struct policy *p, const struct policy *others);
+/* policy_layer_text() - the rules and settings of one layer in that form, without their origins: to be compared and shown. Caller frees. */
+char *policy_layer_text(const struct policy *p, enum policy_layer layer);
 
 /* policy_name(), policy_description() - of the user layer's profile; the description may be NULL. */
 const char *policy_name(const struct policy *p);
@@ -180,6 +182,9 @@ const struct policy_setting *policy_layer_setting(const struct policy *p, enum p
 
 /* policy_setting() - the user layer's, of its last profile that has it; NULL for none. */
 const struct policy_setting *policy_setting(const struct policy *p, const char *section, const char *key);
+
+/* policy_trusted_setting() - the managed layer's, else the user's: whoever writes into the workspace has no say in it. NULL for none. */
+const struct policy_setting *policy_trusted_setting(const struct policy *p, const char *section, const char *key);
 
 /*
  * policy_settings() - all of all layers, for keys that may be repeated. Borrowed. By layer, then by section; in a section in the

@@ -40,7 +40,8 @@ static void write_origin(GString *out, const char *file, unsigned line, const ch
 	g_string_append_printf(out, ";@ %s:%u %s\n", escaped, line, profile);
 }
 
-static void write_rules(GString *out, const struct policy *p, int layer)
+/* @origins: with the note that says where each line is from. */
+static void write_rules(GString *out, const struct policy *p, int layer, bool origins)
 {
 	const struct rule_list *rules = p->layers[layer].rules;
 	bool nocase = false;
@@ -54,12 +55,13 @@ static void write_rules(GString *out, const struct policy *p, int layer)
 			nocase = !nocase;
 			g_string_append_printf(out, "nocase = %s\n", nocase ? "yes" : "no");
 		}
-		write_origin(out, r->file, r->line, r->profile);
+		if (origins)
+			write_origin(out, r->file, r->line, r->profile);
 		g_string_append_printf(out, "%s = %s\n", action_name(r->action), pattern_text(r->pattern));
 	}
 }
 
-static void write_settings(GString *out, const struct policy *p, int layer, const char *section)
+static void write_settings(GString *out, const struct policy *p, int layer, const char *section, bool origins)
 {
 	bool begun = false;
 
@@ -71,9 +73,17 @@ static void write_settings(GString *out, const struct policy *p, int layer, cons
 		if (!begun)
 			g_string_append_printf(out, "\n[%s %s]\n", section, policy_layer_name((enum policy_layer)layer));
 		begun = true;
-		write_origin(out, s->file, s->line, s->profile);
+		if (origins)
+			write_origin(out, s->file, s->line, s->profile);
 		g_string_append_printf(out, "%s = %s\n", s->key, s->value);
 	}
+}
+
+static void write_all(GString *out, const struct policy *p, int layer, bool origins)
+{
+	write_rules(out, p, layer, origins);
+	for (unsigned j = 0; j < G_N_ELEMENTS(setting_sections); j++)
+		write_settings(out, p, layer, setting_sections[j], origins);
 }
 
 static void write_layer(GString *out, const struct policy *p, int layer)
@@ -84,26 +94,32 @@ static void write_layer(GString *out, const struct policy *p, int layer)
 			       p->layers[layer].profile);
 	if (layer == POLICY_USER && p->description)
 		g_string_append_printf(out, "description = %s\n", p->description);
-	write_rules(out, p, layer);
-	for (unsigned j = 0; j < G_N_ELEMENTS(setting_sections); j++)
-		write_settings(out, p, layer, setting_sections[j]);
+	write_all(out, p, layer, true);
 }
 
-char *policy_to_ini_managed(const struct policy *p, const struct policy *managed)
+char *policy_layer_text(const struct policy *p, enum policy_layer layer)
+{
+	GString *out = g_string_new(NULL);
+
+	write_all(out, p, (int)layer, false);
+	return g_string_free(out, FALSE);
+}
+
+char *policy_to_ini_renewed(const struct policy *p, const struct policy *others)
 {
 	GString *out = g_string_new(MARK "\n");
 
 	g_string_append(out,
 			"; The last matching rule of each layer gives its verdict; the most closed verdict of the layers holds.\n");
 	for (int i = 0; i < POLICY_LAYERS; i++)
-		write_layer(out, i == POLICY_MANAGED ? managed : p, i);
+		write_layer(out, i == POLICY_USER ? p : others, i);
 	g_string_append(out, "\n" END "\n");
 	return g_string_free(out, FALSE);
 }
 
 char *policy_to_ini(const struct policy *p)
 {
-	return policy_to_ini_managed(p, p);
+	return policy_to_ini_renewed(p, p);
 }
 
 /* Reading */

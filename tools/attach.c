@@ -15,6 +15,7 @@
 #include "tools/path_args.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
+#include "tools/view_lock.h"
 
 #define WAIT_STEP_US (20 * 1000)
 #define WAIT_STORE_STEPS 500 /* 10 s: another command that holds the store is soon done */
@@ -72,6 +73,13 @@ static bool attach_lower(struct attached *a, GError **error)
 	return r >= 0;
 }
 
+/* A view that a run mounted stays as long as we work with it. */
+static bool use_view(struct attached *a, GError **error)
+{
+	a->uses_view = view_lock(a->sandbox->name, VIEW_USE, VIEW_SHARED, error);
+	return a->uses_view;
+}
+
 static bool attach(struct attached *a, enum attach_mode mode, GError **error)
 {
 	if (a->sandbox->problem) {
@@ -86,7 +94,7 @@ static bool attach(struct attached *a, enum attach_mode mode, GError **error)
 		return false;
 	if (mode == ATTACH_READ)
 		a->control = sandbox_connect(a->sandbox, NULL);
-	else if (!attach_control(a, error))
+	else if (!use_view(a, error) || !attach_control(a, error))
 		return false;
 	a->store = store_open(a->sandbox->dir, STORE_READ, error);
 	if (!a->store)
@@ -137,6 +145,8 @@ void attached_close(struct attached *a)
 	g_clear_pointer(&a->local, local_view_close);
 	g_clear_pointer(&a->policy, policy_free);
 	attached_unlock_commits(a);
+	if (a->uses_view)
+		view_unlock(a->sandbox->name, VIEW_USE);
 	sandbox_free(a->sandbox);
 	g_free(a);
 }

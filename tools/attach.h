@@ -29,7 +29,8 @@ enum attach_mode {
 	 * cannot be opened.
 	 */
 	ATTACH_READ,
-	ATTACH_CONTROL, /* to change it, or to read one fixed state */
+	/* To change it, or to read one fixed state. Waits while a view is taken down after the last run, and keeps it from being taken down. */
+	ATTACH_CONTROL,
 };
 
 struct attached {
@@ -41,6 +42,7 @@ struct attached {
 	struct policy *policy;	  /* the one in force */
 	bool with_scratch;	  /* attached_shows() lets scratch paths through */
 	int commit_lock;	  /* -1 */
+	bool uses_view;		  /* has VIEW_USE (tools/view_lock.h) */
 	int64_t pinned;		  /* an epoch, or -1 */
 	struct local_view *local; /* what stands in for the process of a view, or NULL */
 };

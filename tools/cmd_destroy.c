@@ -13,6 +13,7 @@
 #include "tools/output.h"
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
+#include "tools/view_lock.h"
 
 static bool check_unmounted(const struct sandbox *s, GError **error)
 {
@@ -80,6 +81,20 @@ static bool destroy(const struct sandbox *s, bool force, GError **error)
 	return ok;
 }
 
+/* Nobody mounts it meanwhile, and a view that a run has left is gone first. */
+static bool destroy_alone(const char *name, bool force, GError **error)
+{
+	g_autoptr(sandbox_t) s = NULL;
+	bool ok;
+
+	if (!view_change_begin(name, error))
+		return false;
+	s = sandbox_load(name, error);
+	ok = s && destroy(s, force, error);
+	view_change_end(name);
+	return ok;
+}
+
 int cmd_destroy(struct invocation *inv, GError **error)
 {
 	gboolean force = FALSE;
@@ -99,15 +114,17 @@ int cmd_destroy(struct invocation *inv, GError **error)
 		.json = true,
 	};
 	g_autoptr(sandbox_t) s = NULL;
+	g_autofree char *name = NULL;
 
 	if (!command_parse(inv, &syntax, error))
 		return EXIT_DONE;
 	s = sandbox_resolve(command_arg(inv, 0), error);
-	if (!s || !destroy(s, force, error))
+	name = s ? g_strdup(s->name) : NULL;
+	if (!name || !destroy_alone(name, force, error))
 		return EXIT_INTERNAL;
 	if (inv->json)
-		json_print(stdout, g_variant_new_parsed("{'schema': <'sbxfs.destroy/1'>, 'sandbox': <%s>}", s->name));
+		json_print(stdout, g_variant_new_parsed("{'schema': <'sbxfs.destroy/1'>, 'sandbox': <%s>}", name));
 	else
-		printf("%s: destroyed\n", s->name);
+		printf("%s: destroyed\n", name);
 	return EXIT_DONE;
 }

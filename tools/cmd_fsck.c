@@ -13,6 +13,7 @@
 #include "tools/output.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
+#include "tools/view_lock.h"
 
 #define KEEP "keep a copy of the store; what can still be read: sbxfs diff. The workspace is not concerned"
 
@@ -20,6 +21,7 @@ struct examination {
 	struct sandbox *sandbox;
 	GPtrArray *findings;
 	int lock; /* -1: somebody else works on the store */
+	bool alone; /* view_change_begin() */
 	bool has_leftovers, repaired;
 };
 typedef struct examination examination_t; /* for g_auto() only */
@@ -28,6 +30,8 @@ static void examination_clear(struct examination *e)
 {
 	if (e->lock >= 0)
 		close(e->lock);
+	if (e->alone)
+		view_change_end(e->sandbox->name);
 	g_clear_pointer(&e->findings, g_ptr_array_unref);
 	g_clear_pointer(&e->sandbox, sandbox_free);
 }
@@ -161,6 +165,10 @@ int cmd_fsck(struct invocation *inv, GError **error)
 	if (!e.sandbox)
 		return EXIT_INTERNAL;
 	e.findings = findings_new();
+	/* A view that a run has left is gone first. */
+	e.alone = wants_repair && view_change_begin(e.sandbox->name, error);
+	if (wants_repair && !e.alone)
+		return EXIT_BUSY;
 	e.lock = sandbox_lock(e.sandbox, wants_repair ? error : NULL);
 	if (e.lock < 0 && wants_repair)
 		return EXIT_BUSY;

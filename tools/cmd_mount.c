@@ -116,7 +116,8 @@ int cmd_mount(struct invocation *inv, GError **error)
 		.description = "Makes or resumes a sandbox for WORKSPACE and mounts its view at MOUNTPOINT, which "
 			       "may be the workspace itself; left out: $XDG_RUNTIME_DIR/sbxfs/NAME/mnt. Prints the "
 			       "sandbox's name and the mountpoint when the view answers. A resumed sandbox keeps its "
-			       "policy unless -p gives another.",
+			       "policy unless -p gives another; the managed profile and the workspace's .sbxfs.ini "
+			       "are read at each mount.",
 		.options = entries,
 		.min_args = 1,
 		.max_args = 2,

@@ -16,13 +16,16 @@
 #include "tools/attach.h"
 #include "tools/audit_config.h"
 #include "tools/exit.h"
+#include "tools/output.h"
 #include "tools/paths.h"
 #include "tools/run/limit.h"
 #include "tools/policy_check.h"
+#include "tools/policy_renew.h"
 #include "tools/policy_store.h"
 #include "tools/sandbox.h"
 #include "tools/store_dir.h"
 #include "tools/tracked.h"
+#include "tools/view_lock.h"
 
 #define WAIT_STEP_US (20 * 1000)
 #define WAIT_STORE_STEPS 100 /* 2 s: another command that has the store is soon done; a view is not */
@@ -67,12 +70,21 @@ struct plan {
 	struct audit_options audit;
 	struct limits limits; /* of the policy; the view keeps that of the disk */
 	bool made_mountpoint, made_store;
+	char *locked; /* the name of the sandbox whose view may not change but by us: view_change_begin(); NULL */
 	bool served_again; /* the view is there as it is wanted: see is_served_again() */
 };
 typedef struct plan plan_t; /* for g_auto() only */
 
+static void unlock(struct plan *p)
+{
+	if (p->locked)
+		view_change_end(p->locked);
+	g_clear_pointer(&p->locked, g_free);
+}
+
 static void plan_clear(struct plan *p)
 {
+	unlock(p);
 	audit_config_clear(&p->audit);
 	mounted_clear(&p->what);
 	g_free(p->state);
@@ -207,14 +219,14 @@ static bool was_replaced(const struct plan *p)
 	return takeovers > 0;
 }
 
-/* What the view kept, with the managed layer of now. Caller frees; NULL when there is an error. */
+/* What the view kept, with what others say now. Caller frees; NULL when there is an error. */
 static char *kept_policy_of_now(const struct plan *p)
 {
-	struct policy *kept = policy_store_load(p->what.store, NULL), *managed = policy_find_managed(NULL);
-	char *text = kept && managed ? policy_to_ini_managed(kept, managed) : NULL;
+	struct policy *kept = policy_store_load(p->what.store, NULL), *now = kept ? policy_renew(kept, p->what.workspace, NULL) : NULL;
+	char *text = now ? policy_to_ini(now) : NULL;
 
 	policy_free(kept);
-	policy_free(managed);
+	policy_free(now);
 	return text;
 }
 
@@ -369,8 +381,7 @@ static bool check_own_place(const struct plan *p, const char *what, const char *
 static bool check_own_places(const struct plan *p, GError **error)
 {
 	return check_own_place(p, "the store", p->state, "XDG_STATE_HOME", error) &&
-	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error) &&
-	       paths_make_private_dir(p->runtime, error);
+	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error);
 }
 
 static bool is_empty(const char *path, GError **error)
@@ -482,26 +493,32 @@ bool mounting_check_device(GError **error)
 
 /* The policy */
 
-/* What an administrator has closed since holds for the sandboxes of before, too. */
-static bool renew_managed(struct plan *p, GError **error)
+/* A policy that a sandbox did not have before. */
+static bool check_new_policy(const struct plan *p, GError **error)
 {
-	struct policy *managed = policy_find_managed(error);
-
-	if (!managed)
+	if (!policy_check_settings(p->policy, p->what.workspace, error))
 		return false;
-	p->after.text = policy_to_ini_managed(p->policy, managed);
-	policy_free(managed);
-	policy_free(p->policy);
-	p->policy = policy_load_text(p->after.text, p->what.store, error);
-	return p->policy != NULL;
+	tracked_warn(p->policy, p->what.workspace, p->what.name);
+	return true;
 }
 
+/* What was closed since in the workspace, or by an administrator, holds for the sandboxes of before, too. */
 static bool keep_policy(struct plan *p, GError **error)
 {
+	struct policy *kept = policy_store_load(p->what.store, error);
+	g_autoptr(GPtrArray) notes = NULL;
+	bool ok;
+
 	p->after.profile = g_strdup(p->before.profile);
 	p->after.path = g_strdup(p->before.path);
-	p->policy = policy_store_load(p->what.store, error);
-	return p->policy && renew_managed(p, error);
+	p->policy = kept ? policy_renew(kept, p->what.workspace, error) : NULL;
+	p->after.text = p->policy ? policy_to_ini(p->policy) : NULL;
+	notes = p->policy ? policy_renew_notes(kept, p->policy) : NULL;
+	ok = p->policy && (notes->len == 0 || check_new_policy(p, error));
+	for (guint i = 0; ok && i < notes->len; i++)
+		output_note("%s", (const char *)notes->pdata[i]);
+	policy_free(kept);
+	return ok;
 }
 
 static bool choose_policy(struct plan *p, GError **error)
@@ -516,14 +533,21 @@ static bool choose_policy(struct plan *p, GError **error)
 			return p->before.text && keep_policy(p, error);
 	}
 	p->policy = policy_find(wanted, p->what.workspace, &p->after.profile, &p->after.path, error);
-	if (!p->policy || !policy_check_settings(p->policy, p->what.workspace, error))
+	if (!p->policy || !check_new_policy(p, error))
 		return false;
 	p->after.text = policy_to_ini(p->policy);
-	tracked_warn(p->policy, p->what.workspace, p->what.name);
 	return true;
 }
 
 /* The store */
+
+static bool lock(struct plan *p, const char *name, GError **error)
+{
+	if (!view_change_begin(name, error))
+		return false;
+	p->locked = g_strdup(name);
+	return true;
+}
 
 static bool put(struct store *s, const char *key, const char *value, GError **error)
 {
@@ -555,7 +579,7 @@ static bool make_store(struct plan *p, GError **error)
 	g_autofree char *made = NULL;
 	struct store *s;
 
-	if (!paths_make_private_dir(p->state, error))
+	if (!paths_make_private_dir(p->state, error) || (!p->locked && !lock(p, p->what.name, error)))
 		return false;
 	store_dir_sweep(p->state);
 	made = store_dir_making(p->what.store);
@@ -652,6 +676,12 @@ static void undo(struct plan *p)
 		put_policy(s, &p->before, NULL);
 }
 
+/* In the foreground the process stays, but what it locked is for the mounting. */
+static void is_served(void *plan)
+{
+	unlock(plan);
+}
+
 static bool mount_view(struct plan *p, mounting_announce announce, void *user, GError **error)
 {
 	const struct mount_options options = {
@@ -665,6 +695,8 @@ static bool mount_view(struct plan *p, mounting_announce announce, void *user, G
 		.extra = p->request->extra,
 		.foreground = p->request->foreground || p->request->debug,
 		.debug = p->request->debug,
+		.ready = is_served,
+		.ready_user = p,
 	};
 
 	if (options.foreground)
@@ -684,22 +716,53 @@ static bool find(struct plan *p, GError **error)
 static bool check(struct plan *p, GError **error)
 {
 	return clear_stale(p, error) &&
-	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) &&
+	       check_not_covered(p, error) && check_workspace(p, error) && check_own_places(p, error) && paths_make_private_dir(p->runtime, error) &&
 	       choose_mountpoint(p, error) && choose_policy(p, error) &&
-	       limits_read(p->policy, NULL, &p->limits, error) &&
+	       policy_check_hook(p->policy, error) && limits_read(p->policy, NULL, &p->limits, error) &&
 	       audit_config_read(p->policy, p->what.name, p->what.workspace, p->what.mountpoint, &p->audit, error) && mounting_check_device(error);
+}
+
+/* Before anything is made, be it the directory of the locks. */
+static char *find_name(struct plan *p, GError **error)
+{
+	p->state = paths_state_dir(error);
+	p->runtime = paths_runtime_place();
+	if (!p->state || !resolve_workspace(p, error) || !check_own_places(p, error))
+		return NULL;
+	if (p->request->name)
+		return g_strdup(p->request->name);
+	return use_default_name(p, error) ? g_steal_pointer(&p->what.name) : NULL;
 }
 
 char *mounting_name(const struct mount_request *request, GError **error)
 {
 	g_auto(plan_t) p = { .request = request };
 
-	if (request->name)
-		return g_strdup(request->name);
-	p.state = paths_state_dir(error);
-	if (!p.state || !resolve_workspace(&p, error) || !use_default_name(&p, error))
-		return NULL;
-	return g_steal_pointer(&p.what.name);
+	return find_name(&p, error);
+}
+
+/*
+ * Nobody else mounts the sandbox, takes its view down or deletes it meanwhile. Which one it is may be another one when the lock is there. Where there is no
+ * sandbox at all, none is locked: what is refused makes no directory.
+ */
+static bool lock_sandbox(struct plan *p, GError **error)
+{
+	bool same = !g_file_test(p->state, G_FILE_TEST_IS_DIR);
+
+	while (!same) {
+		g_autofree char *name = mounting_name(p->request, error);
+		g_autofree char *now = NULL;
+
+		if (!name || !lock(p, name, error))
+			return false;
+		now = mounting_name(p->request, error);
+		if (!now)
+			return false;
+		same = g_str_equal(name, now);
+		if (!same)
+			unlock(p);
+	}
+	return true;
 }
 
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error)
@@ -708,7 +771,7 @@ bool mounting_run(const struct mount_request *request, mounting_announce announc
 
 	p.state = paths_state_dir(error);
 	p.runtime = paths_runtime_place();
-	if (!p.state || !find(&p, error))
+	if (!p.state || !lock_sandbox(&p, error) || !find(&p, error))
 		return false;
 	if (p.served_again) {
 		p.what.mountpoint = g_strdup(p.existing->mountpoint);

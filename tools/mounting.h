@@ -35,13 +35,16 @@ typedef struct mounted mounted_t; /* for g_auto() only */
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(mounted_t, mounted_clear)
 
 /*
- * mounting_run() - returns when the view answers; with ->foreground when it was unmounted. @announce is called with
+ * mounting_run() - holds view_change_begin() of the sandbox from the first look to the view's first answer; returns when the view answers; with ->foreground when it was unmounted. @announce is called with
  * what is to be mounted as soon as that is sure: in the foreground just before, else after the mount.
  */
 typedef void (*mounting_announce)(const struct mounted *m, void *user);
 bool mounting_run(const struct mount_request *request, mounting_announce announce, void *user, GError **error);
 
-/* mounting_name() - the name of the sandbox that mounting_run() would make or resume. Caller frees. */
+/*
+ * mounting_name() - the name of the sandbox that mounting_run() would make or resume. NULL also when the store or the socket would lie in the
+ * workspace, so what is made there after it does no harm. Caller frees.
+ */
 char *mounting_name(const struct mount_request *request, GError **error);
 
 /* mounting_check_device() - /dev/fuse can be opened; else EXIT_PLATFORM with the remedy. */

@@ -15,3 +15,5 @@ struct policy;
 
 /* policy_check_settings() - EXIT_POLICY with file and line. @workspace: where a baseline of the gate may not lie; NULL = none. */
 bool policy_check_settings(const struct policy *policy, const char *workspace, GError **error);
+/* policy_check_hook() - the part of it that may be otherwise at the next mount: whether on_ask names a program that is there. */
+bool policy_check_hook(const struct policy *policy, GError **error);

@@ -51,19 +51,6 @@ struct policy *policy_find(const char *wanted, const char *workspace, char **ret
 	return p;
 }
 
-struct policy *policy_find_managed(GError **error)
-{
-	struct policy_sources sources;
-	struct policy *p;
-
-	policy_places_init(&sources, NULL, NULL);
-	g_clear_pointer(&sources.config, g_free);
-	g_clear_pointer(&sources.user_dir, g_free);
-	p = policy_load(&sources, error);
-	policy_sources_clear(&sources);
-	return p;
-}
-
 static char *policy_path(const char *dir)
 {
 	return g_build_filename(dir, "policy.ini", NULL);

@@ -6,7 +6,7 @@
  *
  * At mount time the profile and all it inherits are merged and written into the store as policy.ini. From then on
  * that text is what counts, until a mount with -p replaces it: editing a profile file does not change a sandbox
- * behind its owner's back. The managed layer is not the owner's, and is that of the day at each mount.
+ * behind its owner's back. The managed layer and the workspace's are not the owner's, and are those of the day at each mount (tools/policy_renew.h).
  */
 
 #include <glib.h>
@@ -23,9 +23,6 @@ void policy_places_init(struct policy_sources *sources, const char *wanted, cons
  */
 struct policy *policy_find(const char *wanted, const char *workspace, char **ret_profile, char **ret_path,
 			   GError **error);
-
-/* policy_find_managed() - a policy whose managed layer is the one of this machine, if it has one; its others say nothing. */
-struct policy *policy_find_managed(GError **error);
 
 /* policy_store_load() - what is in force in the store @dir; policy_store_text() - the same as text, caller frees. */
 struct policy *policy_store_load(const char *dir, GError **error);

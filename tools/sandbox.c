@@ -75,6 +75,10 @@ char *sandbox_name_from(const char *workspace)
 
 /* Reading */
 
+#define WAIT_STEP_US (20 * 1000)
+#define WAIT_STEPS 500	    /* 10 s */
+#define WAIT_LOCK_STEPS 100 /* 2 s: another command is soon done; a view is not */
+
 int sandbox_lock(const struct sandbox *s, GError **error)
 {
 	g_autofree char *path = g_build_filename(s->dir, "lock", NULL);
@@ -84,8 +88,12 @@ int sandbox_lock(const struct sandbox *s, GError **error)
 		tool_error_errno(error, -errno, path, "%s", path);
 		return -1;
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return fd;
+	for (int i = error ? WAIT_LOCK_STEPS : 1; i > 0; i--) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return fd;
+		if (i > 1)
+			g_usleep(WAIT_STEP_US);
+	}
 	close(fd);
 	tool_error(error, EXIT_BUSY, s->name, "sandbox %s is in use by another process (see %s)", s->name, path);
 	return -1;
@@ -121,9 +129,6 @@ static void sandbox_read(struct sandbox *s)
 	if (!s->workspace)
 		s->problem = g_strdup_printf("store %s does not say which workspace it belongs to", s->dir);
 }
-
-#define WAIT_STEP_US (20 * 1000)
-#define WAIT_STEPS 500 /* 10 s */
 
 /*
  * Mounted, the store in somebody's hands, and nobody answers: another process takes over from one that died; or it is dying together with the one

@@ -64,7 +64,7 @@ bool sandbox_open_workspace(const struct sandbox *s, struct lower **ret, GError 
 bool sandbox_is_locked(const char *dir);
 /*
  * sandbox_lock() - holds off every mount and every other command, also of a store that cannot be read, until the descriptor is closed.
- * -1 with EXIT_BUSY when somebody has it.
+ * -1 with EXIT_BUSY when somebody has it; waits a little for that one, but without @error.
  */
 int sandbox_lock(const struct sandbox *s, GError **error);
 

@@ -497,6 +497,37 @@ def test_hook_that_reads_nothing(t):
 
 
 @case(mount=False, modes=('fresh',), remount=False)
+def test_hook_that_is_not_there(t):
+    """It is said up front, and not when the first question reaches nobody. So is one that goes away later."""
+    t.seed({'asks': 'x'})
+    yield
+    write(t.path('plain'), 'no program\n')
+    os.makedirs(t.path('bin'))
+    program = t.path('bin/a-hook')
+    found = {'PATH': t.path('bin') + ':' + os.environ['PATH']}
+    def tried(code):
+        """By everything that takes a profile."""
+        for command in (['mount', '-n', t.name, '-p', t.policy_file, t.low, t.mnt], ['run', '-n', t.name, '-p', t.policy_file, t.low, '--', 'true'], ['profile', 'check', t.policy_file]):
+            done = t.sbxfs(*command, code=code, env=found, cwd=t.dir)
+            check(not code or f'{t.policy_file}:{RULES.count(chr(10)) + 2}' in done.err and 'on_ask' in done.err, f'where: {done.err}')
+            if command[0] == 'mount' and not code:
+                t.umount()
+    for hook in ('/nonexistent', '"/nonexistent it" asks', 'nonexistent-hook --asks', t.path('plain'), t.path('bin'), 'bin/a-hook', 'a-hook'):
+        write(t.policy_file, RULES + f'[ask cases]\non_ask = {hook}\n')
+        tried(3)
+    check(not os.path.exists(t.store()), 'a refused mount left a store')
+    write(program, '#!/bin/sh\n')
+    os.chmod(program, 0o755)
+    for hook in (program + ' it', 'a-hook', program.lstrip('/')):
+        write(t.policy_file, RULES + f'[ask cases]\non_ask = {hook}\n')
+        tried(0)
+    os.unlink(program)
+    check('on_ask' in t.sbxfs('mount', '-n', t.name, t.low, t.mnt, code=3).err, 'a hook that was removed')
+    write(t.policy_file, RULES)
+    t.mount()
+
+
+@case(mount=False, modes=('fresh',), remount=False)
 def test_the_workspace_has_no_say(t):
     t.seed({'secret': 'mark', '.sbxfs.ini': '[profile w]\n[files w]\nask = more\n[ask w]\non_ask = sh -c "echo allow always"\n'})
     yield

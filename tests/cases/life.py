@@ -210,6 +210,49 @@ def test_unmounted_by_others(t):
     eq(read(t.m('f')), b'f++', 'content')
 
 
+# takes the lock for a moment, again and again, as a command that only looks whether somebody has the store
+LOOKER = '''
+import fcntl, sys, time
+lock = open(sys.argv[1])
+while True:
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    time.sleep(0.004)
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    time.sleep(0.004)
+'''
+
+
+@once
+def test_who_only_looks_is_waited_for(t):
+    yield
+    t.umount()
+    looker = subprocess.Popen([sys.executable, '-c', LOOKER, os.path.join(t.store(), 'lock')])
+    for _ in range(12):
+        t.mount()
+        t.umount()
+    t.sbxfs('fsck', '--repair', t.name)
+    t.sbxfs('destroy', t.name)
+    looker.kill()
+    looker.wait()
+    t.mount()
+
+
+@once
+def test_the_next_view_at_the_place_stays(t):
+    """A process whose view was unmounted by others ends late, when the view of another sandbox is there already."""
+    t.seed({'f': 'f'})
+    yield
+    pid = t.daemon()
+    os.kill(pid, signal.SIGSTOP)
+    t.program('fusermount3', '-u', t.mnt)  # umount(8) would ask the stopped one
+    t.mount(name='other')
+    os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: is_dead(pid), 'the end of the process before')
+    eq(read(t.m('f')), b'f', 'the view of the other')
+    t.sbxfs('umount', 'other')
+    t.mount()
+
+
 @once
 def test_many_rounds_leave_nothing(t):
     t.seed({'n': '0'})
@@ -258,6 +301,7 @@ def test_in_the_foreground(t):
         time.sleep(0.02)
     write(t.m('n'), 'n')
     eq(t.status()['pid'], process.pid, 'pid of the status')
+    t.mount(code=8)  # and does not wait: the process holds nothing that another command needs
     process.send_signal(signal.SIGTERM)
     eq(process.wait(60), 0, 'exit after SIGTERM')
     check(not t.is_mounted(), 'unmounted')

@@ -165,8 +165,10 @@ guard('mask: values indented deeper', 'fs/mask.c', '	while ((deeper = deeper_siz
 guard('mask: passwords in URLs', 'fs/mask.c', '!key_is_secret(key) && !has_password(value)', '!key_is_secret(key)', 'user',
       'view_bytes/masked_files')
 
-guard('the managed policy of the day', 'tools/mounting.c', 'policy_to_ini_managed(p->policy, managed)', 'policy_to_ini_managed(p->policy, p->policy)', 'root',
-      'view_states/a_managed_policy_made_later')
+guard('the managed policy of the day', 'tools/policy_renew.c', 'policy_to_ini_renewed(kept, others)', 'policy_to_ini_renewed(kept, kept)', 'root',
+      'view_states/a_managed_policy_made_later view_states/a_workspace_policy_made_later')
+guard('the workspace policy of the day', 'tools/policy_renew.c', 'policy_places_init(&sources, NULL, workspace)', 'policy_places_init(&sources, NULL, NULL)', 'user',
+      'view_states/a_workspace_policy_made_later')
 
 # The kernel's side
 
@@ -315,7 +317,7 @@ guard('the mode of directories', 'tools/paths.c', 'g_mkdir_with_parents(dir, 070
       'view_states/controls_are_not_in_the_view')
 guard('no store in the workspace', 'tools/mounting.c', 'return check_own_place(p, "the store", p->state, "XDG_STATE_HOME", error) &&', 'return', 'user',
       'view_states/controls_inside_of_the_workspace')
-guard('no socket in the workspace', 'tools/mounting.c', '	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error) &&\n', '', 'user',
+guard('no socket in the workspace', 'tools/mounting.c', ' &&\n	       check_own_place(p, "the control socket", p->runtime, "XDG_RUNTIME_DIR", error)', '', 'user',
       'view_states/controls_inside_of_the_workspace')
 
 # What a confined program sees, and may call; each of these attacks is also tried by itself without its guard, see redteam.py. Not here:
@@ -323,6 +325,10 @@ guard('no socket in the workspace', 'tools/mounting.c', '	       check_own_place
 
 guard('nothing outlives a run', 'tools/run/confined.c', '"--die-with-parent", "--unshare-user",', '"--unshare-user",', 'user',
       'redteam/nothing_outlives_a_kill')
+guard('no mount while a view is taken down', 'tools/view_lock.c', 'if (!is_left(name))', 'if (!is_left(name) || *name)', 'user',
+      'unit/tools-view-lock/test_change_waits')
+guard('a command keeps the view it works with', 'tools/run/hold.c', 'if (view_lock_try(h->name, VIEW_USE, VIEW_EXCLUSIVE))', 'if (h->name)', 'user',
+      'redteam/a_command_keeps_the_view_of_the_last_run')
 guard('no other processes', 'tools/run/confined.c', '"--unshare-pid", ', '', 'user',
       'redteam/other_processes')
 guard('no network', 'tools/run/confined.c', '"--unshare-net",     ', '', 'user',

@@ -81,7 +81,7 @@ def succeeds(results, *needed):
 
 def nothing_left(t):
     for _ in range(500):
-        left = [m.point for m in mounts(t.dir)] + [name for name in names(t.path('run/sbxfs')) if name != 'run.lock']
+        left = [m.point for m in mounts(t.dir)] + names(t.path('run/sbxfs'))
         if not left:
             break
         time.sleep(0.02)
@@ -597,6 +597,16 @@ def test_nothing_outlives_a_kill(t):
     t.umount()
 
 
+def keepers(t):
+    """The processes that take a view of this test down after the last run."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError):
+            if read(f'/proc/{pid}/comm') == b'sbxfs-keeper\n' and t.path('state').encode() in read(f'/proc/{pid}/environ'):
+                found.append(int(pid))
+    return found
+
+
 def groups_of(pid):
     return subprocess.run(['find', '/sys/fs/cgroup', '-name', f'sbxfs-run-{pid}'], capture_output=True, check=False).stdout
 
@@ -677,11 +687,93 @@ def test_several_runs_begin_a_sandbox(t):
         runs = [subprocess.Popen(['sbxfs', 'run', '-q', '-n', name, t.low, '--', 'touch', f'by-{i}'], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) for i in range(4)]
         said = [p.communicate(timeout=60)[1].decode() for p in runs]
         eq([p.returncode for p in runs], [0] * 4, f'four at once: {said}')
-        # The view may be going at this moment, which is exit code 8.
-        while (done := t.sbxfs('diff', name, '--name-status', code=None)).code == 8:
-            time.sleep(0.02)
-        eq(done.out.split(), ['A', 'by-0', 'A', 'by-1', 'A', 'by-2', 'A', 'by-3'], 'what they did')
+        eq(t.sbxfs('diff', name, '--name-status').out.split(), ['A', 'by-0', 'A', 'by-1', 'A', 'by-2', 'A', 'by-3'], 'what they did')
     nothing_left(t)
+
+
+# In the place of fusermount3: takes a view down, and waits a while before and after it for a file that says that something was tried meanwhile.
+SLOW_UNMOUNT = '''#!/bin/sh
+case "$*" in -u*) ;; *) exec {real} "$@" ;; esac
+wait_for() {{ i=0; while [ ! -e "$1" ] && [ $i -lt 150 ]; do sleep 0.01; i=$((i + 1)); done; }}
+touch {dir}/before; wait_for {dir}/tried-before
+{real} "$@" || exit
+touch {dir}/after; wait_for {dir}/tried-after
+'''
+
+
+def last_run_ends(t):
+    """The run that mounted the view has ended before, so a process that is nobody's takes it down, slowly."""
+    for name in ('before', 'after', 'tried-before', 'tried-after', 'bin/fusermount3'):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(t.path(name))
+    write(t.path('bin/fusermount3'), SLOW_UNMOUNT.format(dir=t.dir, real=shutil.which('fusermount3')))
+    os.chmod(t.path('bin/fusermount3'), 0o755)
+    point = t.path('run/sbxfs', t.name, 'mnt')
+    command = ['sbxfs', 'run', '-q', '-n', t.name, t.low, '--', 'sh', '-c']
+    slow = {**os.environ, 'PATH': t.path('bin') + ':' + os.environ['PATH']}
+    first = subprocess.Popen([*command, 'touch up; while [ ! -e go ]; do sleep 0.01; done'], stdin=subprocess.DEVNULL, env=slow)
+    wait_until(lambda: os.path.exists(os.path.join(point, 'up')), 'the first runs')
+    second = subprocess.Popen([*command, 'touch go; while [ ! -e stop ]; do sleep 0.01; done'], stdin=subprocess.DEVNULL)
+    eq(first.wait(60), 0, 'the first')
+    write(os.path.join(point, 'stop'), '')
+    eq(second.wait(60), 0, 'the second')
+
+
+@case(mount=False, modes=('fresh',), root=False, timeout=240)
+def test_a_view_that_goes_is_waited_for(t):
+    """Whatever comes while the view is taken down after the last run: it is neither refused, nor is what it mounts taken away."""
+    yield
+    os.makedirs(t.path('bin'))
+    for moment in ('before', 'after'):
+        for command in (['mount', '-n', t.name, t.low], ['run', '-n', t.name, t.low, '--', 'true'], ['diff', t.name], ['snapshot', 'create', moment, t.name],
+                        ['destroy', '--force', t.name]):
+            last_run_ends(t)
+            wait_until(lambda: os.path.exists(t.path(moment)), 'the view goes')
+            t.sbxfs(*command)
+            write(t.path('tried-' + moment), '')
+            if command[0] == 'mount':
+                wait_until(lambda: not keepers(t), 'the end of who took the view down')
+                check(t.is_mounted(t.path('run/sbxfs', t.name, 'mnt')), f'the new view was taken down, mounted {moment} the old one was')
+                check(t.status()['pid'] > 0, 'the new view does not answer')
+                t.umount()
+            nothing_left(t)
+            if command[0] != 'destroy':
+                t.sbxfs('destroy', '--force', t.name)
+
+
+@once
+def test_a_command_keeps_the_view_of_the_last_run(t):
+    """It works with the view, so that goes when both have ended; and runs come and go meanwhile."""
+    yield
+    point = t.path('run/sbxfs', t.name, 'mnt')
+    first = subprocess.Popen(['sbxfs', 'run', '-q', '-n', t.name, t.low, '--', 'sh', '-c', 'touch up; while [ ! -e go ]; do sleep 0.01; done'], stdin=subprocess.DEVNULL)
+    wait_until(lambda: os.path.exists(os.path.join(point, 'up')), 'the first runs')
+    gate = subprocess.Popen(['sbxfs', 'gate', t.name, '--test', f'touch {t.path("started")}; while [ ! -e {t.path("end")} ]; do sleep 0.01; done'],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    wait_until(lambda: os.path.exists(t.path('started')), 'the gate tests')
+    write(os.path.join(point, 'go'), '')
+    eq(first.wait(60), 0, 'the run')
+    for _ in range(2):
+        check(t.is_mounted(point), 'the view went under the gate')
+        t.sbxfs('run', '-q', '-n', t.name, t.low, '--', 'true')
+    write(t.path('end'), '')
+    said = gate.communicate(timeout=60)[1].decode()
+    eq(gate.returncode, 0, f'the gate: {said}')
+    nothing_left(t)
+
+
+@once
+def test_no_unmount_under_a_run(t):
+    """It sees the view through a mount of its own, so the kernel would let ours go and the run lose it."""
+    yield
+    t.mount()
+    first = subprocess.Popen(['sbxfs', 'run', '-q', '-n', t.name, t.low, '--', 'sh', '-c', 'touch up; while [ ! -e stop ]; do sleep 0.05; done; touch end'], stdin=subprocess.DEVNULL)
+    wait_until(lambda: os.path.exists(t.m('up')), 'the run')
+    check('run' in t.umount(code=8).err, 'why not')
+    write(t.m('stop'), '')
+    eq(first.wait(60), 0, 'the run')
+    check(os.path.exists(t.m('end')), 'what it did')
+    t.umount()
 
 
 @once
@@ -715,7 +807,7 @@ def test_a_kill_while_a_sandbox_is_made(t):
             run(t, 'true')
             t.sbxfs('destroy', '--force', t.name)
     run(t, 'true')
-    eq([name for name in names(t.path('state/sbxfs')) if name.startswith('.')], [], 'what killed commands left')
+    eq([name for name in names(t.path('state/sbxfs')) if name.startswith('.')], ['.views.lock'], 'what killed commands left')
 
 
 @once

@@ -405,3 +405,40 @@ def test_a_managed_policy_made_later(t):
     if done.code == 77:
         t.skip('no overlay on /etc here')
     eq(done.out.split(), [MARK.decode(), 'refused', 'refused', MARK.decode()], f'what it could read: {done.err}')
+
+
+@case(policy='[profile cases]\n[files cases]\nwrite = **\n', modes=('fresh',), mount=False, workspace_changes=True)
+def test_a_workspace_policy_made_later(t):
+    """The workspace's own file holds as it is at each mount, for runs and views; one with a mistake is no mount. What changed is said."""
+    t.seed({'secret': MARK + b'\n', 'open': 'open\n'})
+    yield
+    def mount(code=0):
+        return t.sbxfs('mount', '-n', t.name, t.low, t.mnt, code=code).err
+    t.mount()
+    eq(read(t.m('secret')), MARK + b'\n', 'what no rule closes')
+    t.umount()
+    write(t.w('.sbxfs.ini'), '[profile w]\n[files w]\nwrite = **\ndeny = secret\n[limits w]\nmemory = 1G\n')
+    eq(t.sbxfs('run', '-q', '-n', t.name, t.low, '--', 'cat', 'open', 'secret', code=None).out, 'open\n', 'what a run reads')
+    eq(mount(), '', 'what a mount says that changes nothing')
+    fails('EACCES', read, t.m('secret'))
+    t.umount()
+    write(t.w('.sbxfs.ini'), '[profile w]\n[files w]\ndeny = secret, open\n[limits w]\nmemory = 1G\n')
+    said = mount()
+    for line in ('.sbxfs.ini', '+ [files] deny = open', '- [files] write = **'):
+        check(line in said, f'{line} is missing: {said}')
+    check('secret' not in said and 'memory' not in said, f'what did not change: {said}')
+    fails('EACCES', read, t.m('open'))
+    eq(t.sbxfs('why', 'open', t.name, '--json').json()['action'], 'deny', 'the rule in force')
+    t.umount()
+    for text in ('[files w]\ndeny = re:(\n', '[limits w]\nmemory = lots\n', '[gate w]\nchecks = some\n', '[ask w]\ntimeout = 1s\n'):
+        write(t.w('.sbxfs.ini'), '[profile w]\n' + text)
+        mount(code=3)
+    write(t.w('.sbxfs.ini'), '[profile w]\n[files w]\ndeny = x\x1bc\n')
+    said = mount()
+    check('\x1b' not in said and 'x^[c' in said, f'what a terminal would obey: {said!r}')
+    eq(read(t.m('secret')), MARK + b'\n', 'what the file no longer closes')
+    t.umount()
+    os.unlink(t.w('.sbxfs.ini'))
+    check('- [files] deny = x' in mount(), 'a file that is gone is not told')
+    t.umount()
+    eq(mount(), '', 'what a mount says that changes nothing')

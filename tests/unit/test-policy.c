@@ -647,7 +647,7 @@ static void test_extends_too_deep(void **state)
 	check_error(error, POLICY_ERROR_INVALID, "deeper than 64");
 }
 
-/* The managed layer of another day, and all else as it was. */
+/* The managed layer of another day, and the user's as it was. */
 static void test_managed_layer_is_replaced(void **state)
 {
 	const char *dir = *state;
@@ -659,16 +659,45 @@ static void test_managed_layer_is_replaced(void **state)
 	then = must_load_dir(dir, "u");
 	put(dir, "managed/m.ini", "[profile m]\n[files m]\nwrite = **\ndeny = shut\n");
 	now = must_load_dir(dir, NULL);
-	text = policy_to_ini_managed(then, now);
+	text = policy_to_ini_renewed(then, now);
 	both = policy_load_text(text, "t.ini", NULL);
 	assert_non_null(both);
 	assert_int_equal(policy_action(both, policy_match_path(both, "shut", false)), ACTION_DENY);
 	assert_int_equal(policy_action(both, policy_match_path(both, "own", false)), ACTION_READ);
 	assert_int_equal(policy_action(both, policy_match_path(both, "x", false)), ACTION_WRITE);
 	/* And taken away again. */
-	without = policy_to_ini_managed(both, then);
+	without = policy_to_ini_renewed(both, then);
 	plain = policy_to_ini(then);
 	assert_string_equal(without, plain);
+	policy_free(then);
+	policy_free(now);
+	policy_free(both);
+}
+
+/* The same of the workspace's own file. */
+static void test_workspace_layer_is_replaced(void **state)
+{
+	const char *dir = *state;
+	struct policy *then, *now, *both;
+	g_autofree char *text = NULL, *rules = NULL, *none = NULL;
+
+	put(dir, "user/u.ini", "[profile u]\n[files u]\nwrite = **\nread = own\n");
+	put(dir, "shipped/d.ini", "[profile workspace-edit-no-net]\n[files workspace-edit-no-net]\nhide = **\n");
+	put(dir, "work/.sbxfs.ini", "[profile w]\n[files w]\nread = before\n");
+	then = must_load_dir(dir, "u");
+	put(dir, "work/.sbxfs.ini", "[profile w]\nnocase = yes\n[files w]\nwrite = own\ndeny = shut, x=y\n[limits w]\ntime = 1h\n");
+	now = must_load_dir(dir, NULL);
+	text = policy_to_ini_renewed(then, now);
+	both = policy_load_text(text, "t.ini", NULL);
+	assert_non_null(both);
+	assert_int_equal(policy_action(both, policy_match_path(both, "Shut", false)), ACTION_DENY);
+	assert_int_equal(policy_action(both, policy_match_path(both, "own", false)), ACTION_READ);
+	assert_int_equal(policy_action(both, policy_match_path(both, "before", false)), ACTION_WRITE);
+	/* What it says, for people. */
+	rules = policy_layer_text(both, POLICY_WORKSPACE);
+	assert_string_equal(rules, "\n[files workspace]\nnocase = yes\nwrite = own\ndeny = shut\ndeny = x=y\n\n[limits workspace]\ntime = 1h\n");
+	none = policy_layer_text(both, POLICY_MANAGED);
+	assert_string_equal(none, "");
 	policy_free(then);
 	policy_free(now);
 	policy_free(both);
@@ -1240,6 +1269,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_extends_too_deep),
 		test_in_dir(test_search_order),
 		test_in_dir(test_managed_layer_is_replaced),
+		test_in_dir(test_workspace_layer_is_replaced),
 		test_in_dir(test_config_may_be_a_directory),
 		test_in_dir(test_profile_as_a_file),
 		test_in_dir(test_unreadable_files),

@@ -4,102 +4,60 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/exit.h"
-#include "tools/paths.h"
 #include "tools/sandbox.h"
 #include "tools/unmounting.h"
+#include "tools/view_lock.h"
 
 #define STEP_US (20 * 1000)
 #define WAIT_VIEW_STEPS 250 /* 5 s: for a view whose mounting was interrupted */
-#define OFFSET_MASK INT64_C(0x3ffffffffffffffe) /* two bytes each */
 
 struct hold {
 	char *name;
-	int lock;
-	off_t offset; /* of the byte held by all runs; the next one is for the one that mounts */
 	pid_t keeper; /* 0 = none */
 	bool mounted; /* the view is ours */
 	int tell;     /* to the keeper; -1 */
 };
 
-/* Bytes of its own in the file for each name; two names that share one only wait for each other. */
-static off_t offset_of(const char *name)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	return (off_t)(hash & OFFSET_MASK);
-}
-
-static bool lock_at(const struct hold *h, off_t offset, short type, bool wait)
-{
-	struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1 };
-
-	while (fcntl(h->lock, wait ? F_SETLKW : F_SETLK, &l) < 0)
-		if (errno != EINTR)
-			return false;
-	return true;
-}
-
-static bool lock_byte(const struct hold *h, short type, bool wait)
-{
-	return lock_at(h, h->offset, type, wait);
-}
-
 static void clear(struct hold *h)
 {
 	if (h->tell >= 0)
 		close(h->tell);
-	close(h->lock);
 	g_free(h->name);
 	g_free(h);
 }
 
 struct hold *hold_new(const char *name, GError **error)
 {
-	g_autofree char *runtime = paths_runtime_dir(error);
-	g_autofree char *path = runtime ? g_build_filename(runtime, "run.lock", NULL) : NULL;
 	struct hold *h;
 
-	if (!path)
+	if (!view_lock(name, VIEW_RUN, VIEW_SHARED, error))
 		return NULL;
 	h = g_new0(struct hold, 1);
 	h->name = g_strdup(name);
-	h->offset = offset_of(name);
 	h->tell = -1;
-	h->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (h->lock >= 0 && lock_byte(h, F_RDLCK, true))
-		return h;
-	tool_error_errno(error, -errno, path, "%s", path);
-	clear(h);
-	return NULL;
+	return h;
 }
 
 bool hold_begin_view(const struct hold *h, GError **error)
 {
-	if (lock_at(h, h->offset + 1, F_WRLCK, true))
-		return true;
-	tool_error_errno(error, -errno, h->name, "run.lock");
-	return false;
+	return view_lock(h->name, VIEW_CHANGE, VIEW_EXCLUSIVE, error);
 }
 
 void hold_end_view(const struct hold *h)
 {
-	lock_at(h, h->offset + 1, F_UNLCK, false);
+	view_unlock(h->name, VIEW_CHANGE);
 }
 
 bool hold_is_shared(const struct hold *h)
 {
-	struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = h->offset, .l_len = 1 };
-
-	return fcntl(h->lock, F_GETLK, &l) < 0 || l.l_type != F_UNLCK;
+	return view_lock_of_others(h->name, VIEW_RUN) != VIEW_FREE;
 }
 
 static bool take_down(const char *name, GError **error)
@@ -124,40 +82,65 @@ static void wait_for_view(const char *name)
 }
 
 /* Nothing of the caller's is kept: not its terminal, its directory or a pipe that somebody reads to the end. */
-static void leave_caller(const struct hold *h, int told)
+static void leave_caller(int told)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	unsigned low = MIN(h->lock, told), high = MAX(h->lock, told);
+	unsigned fd = (unsigned)told;
 
 	setsid();
 	prctl(PR_SET_NAME, "sbxfs-keeper");
 	if (chdir("/") < 0 || null < 0)
 		g_debug("the keeper stays where it is");
-	for (int fd = 0; fd <= 2; fd++)
-		dup2(null, fd);
-	close_range(3, low - 1, 0);
-	close_range(low + 1, high - 1, 0);
-	close_range(high + 1, ~0U, 0);
+	for (int i = 0; i <= 2; i++)
+		dup2(null, i);
+	close_range(3, fd - 1, 0);
+	close_range(fd + 1, ~0U, 0);
+	view_lock_forget();
+}
+
+/* The view, when no run is in it and no command works with it. While a command does, runs may come. */
+static bool wait_for_last(const char *name)
+{
+	while (view_lock(name, VIEW_RUN, VIEW_EXCLUSIVE, NULL)) {
+		if (view_lock_try(name, VIEW_USE, VIEW_EXCLUSIVE))
+			return true;
+		view_unlock(name, VIEW_RUN);
+		if (!view_lock(name, VIEW_USE, VIEW_EXCLUSIVE, NULL))
+			return false;
+		view_unlock(name, VIEW_USE);
+	}
+	return false;
 }
 
 static void keep(const struct hold *h, int told)
 {
 	char byte;
 
-	leave_caller(h, told);
-	if (!lock_byte(h, F_WRLCK, true))
+	leave_caller(told);
+	if (!view_lock(h->name, VIEW_KEPT, VIEW_SHARED, NULL) || write(told, "k", 1) != 1 || !wait_for_last(h->name))
 		_exit(EXIT_INTERNAL);
 	if (read(told, &byte, 1) != 1)
 		wait_for_view(h->name);
 	_exit(take_down(h->name, NULL) ? EXIT_DONE : EXIT_INTERNAL);
 }
 
+/* Its lock must be there before the view is. */
+static bool wait_for_keeper(int tell, GError **error)
+{
+	char byte;
+
+	if (read(tell, &byte, 1) == 1)
+		return true;
+	tool_error(error, EXIT_INTERNAL, NULL, "the process that is to take the view down did not start");
+	return false;
+}
+
 bool hold_start_keeper(struct hold *h, GError **error)
 {
 	int fds[2];
 
-	if (pipe2(fds, O_CLOEXEC) < 0) {
-		tool_error_errno(error, -errno, NULL, "pipe");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
+		tool_error_errno(error, -errno, NULL, "socketpair");
 		return false;
 	}
 	fflush(NULL);
@@ -169,7 +152,7 @@ bool hold_start_keeper(struct hold *h, GError **error)
 	close(fds[0]);
 	h->tell = fds[1];
 	if (h->keeper > 0)
-		return true;
+		return wait_for_keeper(h->tell, error);
 	h->keeper = 0;
 	tool_error_errno(error, -errno, NULL, "fork");
 	return false;
@@ -182,20 +165,45 @@ void hold_mounted(struct hold *h)
 		g_debug("the keeper is gone");
 }
 
+/* If so, everybody who comes now waits until the view is gone. */
+static bool begin_take_down(const struct hold *h)
+{
+	if (!view_lock_try(h->name, VIEW_RUN, VIEW_EXCLUSIVE))
+		return false;
+	if (view_lock_try(h->name, VIEW_USE, VIEW_EXCLUSIVE))
+		return true;
+	view_unlock(h->name, VIEW_RUN);
+	return false;
+}
+
+static void end_take_down(const struct hold *h)
+{
+	view_unlock(h->name, VIEW_USE);
+	view_unlock(h->name, VIEW_RUN);
+}
+
+static void end_keeper(const struct hold *h)
+{
+	kill(h->keeper, SIGKILL);
+	waitpid(h->keeper, NULL, 0);
+}
+
 bool hold_free(struct hold *h, GError **error)
 {
 	bool ok = true;
 
 	if (!h)
 		return true;
-	/* Alone: everybody who comes now waits until the view is gone. One that we could not mount is not ours, if it is there after all. */
-	if (h->keeper && (!h->mounted || lock_byte(h, F_WRLCK, false))) {
-		ok = !h->mounted || take_down(h->name, error);
-		if (ok) {
-			kill(h->keeper, SIGKILL);
-			waitpid(h->keeper, NULL, 0);
-		}
+	if (h->keeper && !h->mounted) {
+		/* One that we could not mount is not ours, if it is there after all. */
+		end_keeper(h);
+	} else if (h->keeper && begin_take_down(h)) {
+		ok = take_down(h->name, error);
+		if (ok)
+			end_keeper(h);
+		end_take_down(h);
 	}
+	view_unlock(h->name, VIEW_RUN);
 	clear(h);
 	return ok;
 }

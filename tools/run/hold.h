@@ -4,15 +4,10 @@
 /*
  * hold - who works in a view that `sbxfs run` mounted, and who takes it down
  *
- * Each run holds a shared lock for its sandbox as long as it lives. The run that mounts the view first forks a keeper,
- * a process that waits for an exclusive lock: the kernel gives it when the last run has ended, however it ended. Then
- * the keeper unmounts and is gone too. A run that ends by itself and is the only one does that itself, before it
+ * Each run holds VIEW_RUN (tools/view_lock.h) of its sandbox as long as it lives. The run that mounts the view first forks a keeper,
+ * a process that waits to have it alone: the kernel gives it when the last run has ended, however it ended. Then, when no command works with the view
+ * either, the keeper unmounts and is gone too. A run that ends by itself and is the only one does that itself, before it
  * returns. A view that was mounted before has no keeper and stays.
- *
- * The locks are fcntl(2) record locks in RUNTIME/run.lock, one byte for each sandbox: those belong to a process and
- * are not inherited, so the serving process and the confined program do not hold them. The price: no other file
- * descriptor of that file may be closed in this process. One more byte lets only one run at a time look whether there is a view and
- * mount it.
  */
 
 #include <glib.h>
@@ -20,7 +15,7 @@
 
 struct hold;
 
-/* hold_new() - of the sandbox @name; waits while a keeper is unmounting it. */
+/* hold_new() - of the sandbox @name; waits while its view is being taken down. */
 struct hold *hold_new(const char *name, GError **error);
 /* hold_begin_view() - waits while another run looks for the view or mounts it; hold_end_view() lets the next one look. */
 bool hold_begin_view(const struct hold *h, GError **error);

@@ -80,6 +80,8 @@ def body(job, directory, answer):
     """In the process of the case."""
     kit.libc.prctl(1, signal.SIGKILL)
     os.setsid()
+    # Ignored, it would be so in all that a case starts: nohup(1) does that.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     log = os.open(os.path.join(directory, 'case.log'), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
