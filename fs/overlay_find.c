@@ -307,6 +307,8 @@ int overlay_lower_has(struct overlay *o, const struct node *dir, const char *nam
 	int fd = overlay_enter_dir(o, dir);
 	int r = fd < 0 ? fd : lower_stat_at(fd, name, ret_print);
 
+	if (r == 0)
+		spare_leave_out(o->spare, ret_print);
 	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
 }
 

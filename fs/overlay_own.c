@@ -69,6 +69,7 @@ int node_anchor(struct overlay *o, struct node *n)
 	r = lower_stat(o->lower, path, &print);
 	if (r < 0)
 		return errno_is_absent(r) ? -ESTALE : r;
+	spare_leave_out(o->spare, &print);
 	node_edit(o, n);
 	n->row.flags = 0;
 	n->row.attr = print.attr;

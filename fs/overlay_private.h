@@ -18,6 +18,7 @@
 #include "fs/node.h"
 #include "fs/overlay.h"
 #include "fs/watch.h"
+#include "snapshot/spare.h"
 #include "snapshot/tree.h"
 
 /* What a row was before the transaction that runs. */
@@ -41,6 +42,7 @@ struct overlay {
 	GMutex lock;
 	struct store *store;
 	struct lower *lower;
+	struct spare *spare;             /* links of the workspace's files that are no names of the view's */
 	struct policy *policy;
 	struct node_table *nodes;
 	struct invalidator *invalidator; /* NULL until overlay_watch() */

@@ -294,6 +294,7 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, c
 	detail = g_strdup_printf("%u paths of epoch %" G_GINT64_FORMAT, g_hash_table_size(s.paths), epoch);
 	overlay_lock(o);
 	overlay_leave_dir(o);
+	spare_forget(o->spare);
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "commit", .detail = detail });
 	r = overlay_begin(o);
 	if (r == 0)

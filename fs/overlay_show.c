@@ -26,6 +26,8 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 		r = path ? lower_stat(o->lower, path, &print) : -ESTALE;
 		if (r == 0 && ((print.attr.mode ^ n->row.attr.mode) & S_IFMT))
 			r = -ESTALE;
+		if (r == 0)
+			spare_leave_out(o->spare, &print);
 		if (r < 0 && !(node_is_dir(n) && n->row.born > 0))
 			return errno_is_absent(r) ? -ESTALE : r;
 	}

@@ -422,6 +422,7 @@ int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
 
 	u.touched = path_set_with_parents(paths);
 	unsettling_begin(&u);
+	spare_forget(o->spare);
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "uncommit" });
 	r = overlay_begin(o);
 	if (r == 0)
