@@ -247,8 +247,8 @@ static bool keeps_number(struct overlay *o, uint64_t ino, const struct fingerpri
 }
 
 /*
- * The commit gave this file of a renamed directory a row, as the directory could not merge with its new place. Unchanged, it needs none;
- * else it came from where the directory comes from.
+ * The commit gave this file of a renamed directory a row, as the directory could not merge with its new place. Unchanged, it needs none, unless
+ * it has other names; else it came from where the directory comes from.
  */
 static int unsettle_child_of_renamed(struct unsettling *u, struct name_row *now)
 {
@@ -265,7 +265,7 @@ static int unsettle_child_of_renamed(struct unsettling *u, struct name_row *now)
 		r = store_origin_get(o->store, dir.origin, &origin);
 	path = origin.path ? path_join(origin.path, now->name) : NULL;
 	if (r == 0 && path && n.ino && lower_stat(o->lower, path, &print) == 0) {
-		if (n.flags == 0 && !owns_bytes(&n) && !keeps_number(o, n.ino, &print)) {
+		if (n.flags == 0 && n.attr.nlink <= 1 && !owns_bytes(&n) && !keeps_number(o, n.ino, &print)) {
 			r = store_name_drop(o->store, now->parent, now->name);
 			if (r == 0)
 				r = store_node_drop(o->store, n.ino);

@@ -296,14 +296,14 @@ static int check_writable(const struct apply_job *job, GError **error)
 /* A step met something else than the plan had seen: says what, as well as it can still be told. */
 static void step_conflict(struct commit *c, const struct step *s, GPtrArray *conflicts)
 {
-	bool from = s->kind == STEP_MOVE || s->kind == STEP_LINK;
+	bool from = step_is_from(s);
 	const struct attr *after = s->staged.attr.mode ? &s->staged.attr : NULL;
 	struct fingerprint now = { 0 };
 	const char *path = s->path;
 	enum conflict_kind kind;
 	int r = place_stat(c->stepper.root, path, &now);
 
-	if (r == 0 && from && now.attr.mode == 0) {
+	if (from && (s->kind == STEP_HOLD || s->kind == STEP_ATTR || (r == 0 && now.attr.mode == 0))) {
 		path = s->from;
 		r = place_stat(c->stepper.root, path, &now);
 		from = false;

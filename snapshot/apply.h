@@ -26,10 +26,12 @@
  *
  * One process at a time, by a lock on commit/; the others get STORE_ERROR_BUSY. Calls neither begin nor need a store transaction.
  *
+ * Names that are one file in the sandbox are one in the workspace: staged objects are linked with each other, and a file of the workspace that
+ * has other names goes where it is put itself (snapshot/plan_own.c). When only some of its names are committed, those are one file with what
+ * the workspace has of it then, and the last commit brings the rest together. Mode, owner, times and xattrs come with any of its names.
+ *
  * Absent on purpose: mtimes of workspace directories are not put back by an undo. Hard links are kept only where store and workspace share
- * a file system. A workspace file with several names that the sandbox put in the place of something else, or gave one more name as well as
- * another place, may arrive as several files: what takes a place is a staged object, and a staged link to a file of the workspace would show
- * in its link count and change time before the journal. One that moved to a free place stays one.
+ * a file system. Which names are one file is no change by itself: it arrives with names that are written for another reason.
  */
 
 #include "snapshot/change.h"

@@ -66,12 +66,23 @@ static void touch(struct stepper *st, uint64_t ino)
 		g_hash_table_add(st->touched, g_memdup2(&ino, sizeof(ino)));
 }
 
+bool step_is_from(const struct step *s)
+{
+	return s->from && s->kind != STEP_CREATE && s->kind != STEP_REPLACE;
+}
+
+/* What it puts was held by another step. */
+static bool is_held(const struct step *s)
+{
+	return s->from && !step_is_from(s);
+}
+
 /* What a step that copies has put there: another inode than the staged one, so the contents decide. */
 static int is_staged(struct stepper *st, const struct step *s, const struct place *at, const struct object_names *n,
 		     const struct fingerprint *now)
 {
 	if (!s->copied)
-		return is_unchanged(&s->staged, now);
+		return is_held(s) ? is_inode(&s->staged, now) : is_unchanged(&s->staged, now);
 	if (is_absent(now))
 		return 0;
 	if (S_ISREG(now->attr.mode) && (now->attr.size != s->staged.attr.size || now->attr.mtime != s->staged.attr.mtime))
@@ -276,6 +287,40 @@ static int do_from(struct stepper *st, const struct step *s, const struct place 
 	return -ESTALE;
 }
 
+/* One more name in files/, unless it has been put in its place already. */
+static int do_hold(struct stepper *st, const struct step *s)
+{
+	g_auto(place_t) from = PLACE_NONE;
+	struct object_names n;
+	struct fingerprint now = { 0 };
+	int r = place_stat(st->root, s->path, &now);
+
+	names_init(&n, st, s);
+	if (r < 0 && !is_gone(r))
+		return r;
+	if (is_inode(&s->before, &now))
+		return 0;
+	r = place_stat_at(st->files, n.object, &now);
+	if (r < 0 || !is_absent(&now)) /* it is that, or what was in its place */
+		return r;
+	r = place_open(st->root, s->from, &from);
+	if (r == 0)
+		r = place_stat_at(from.dirfd, from.name, &now);
+	if (r < 0)
+		return is_gone(r) ? -ESTALE : r;
+	if (!is_before(st, s, &now))
+		return -ESTALE;
+	boundary("stroke");
+	if (linkat(from.dirfd, from.name, st->files, n.object, 0) < 0)
+		return stale_if(-errno);
+	touch(st, s->before.ino);
+	r = place_stat_at(st->files, n.object, &now);
+	if (r < 0 || is_unchanged(&s->before, &now))
+		return r;
+	unlinkat(st->files, n.object, 0);
+	return -ESTALE;
+}
+
 static int set_attr(struct stepper *st, const struct step *s, const struct place *at, const struct attr *attr, GBytes *xattrs,
 		    uint32_t set)
 {
@@ -330,8 +375,11 @@ int step_do(struct stepper *st, const struct step *s)
 {
 	g_auto(place_t) at = PLACE_NONE;
 	struct fingerprint now;
-	int r = place_open(st->root, s->path, &at);
+	int r;
 
+	if (s->kind == STEP_HOLD)
+		return do_hold(st, s);
+	r = place_open(st->root, s->path, &at);
 	/* Gone with its directory, in whose place the commit may have put something else already. */
 	if (is_gone(r) && (s->kind == STEP_DELETE || s->kind == STEP_RMDIR))
 		return 0;
@@ -355,6 +403,8 @@ int step_do(struct stepper *st, const struct step *s)
 		return do_delete(st, s, &at, &now);
 	case STEP_RMDIR:
 		return do_rmdir(st, s, &at, &now);
+	case STEP_HOLD:
+		break;
 	}
 	return -EUCLEAN;
 }
@@ -362,7 +412,7 @@ int step_do(struct stepper *st, const struct step *s)
 int step_expect(struct stepper *st, const struct step *s)
 {
 	struct fingerprint now;
-	int r = place_stat(st->root, s->kind == STEP_MOVE || s->kind == STEP_LINK ? s->from : s->path, &now);
+	int r = place_stat(st->root, step_is_from(s) ? s->from : s->path, &now);
 
 	if (is_gone(r)) /* in a directory that the commit makes, maybe where a file or a symlink is now */
 		return is_absent(&s->before) || s->kind == STEP_ATTR ? 0 : -ESTALE;
@@ -473,11 +523,29 @@ static int undo_rmdir(struct stepper *st, const struct step *s, const struct pla
 	return set_attr(st, s, at, &s->before.attr, s->old_xattrs, SET_OWNER | SET_XATTRS);
 }
 
+static int undo_hold(struct stepper *st, const struct step *s)
+{
+	struct object_names n;
+	struct fingerprint now;
+	int r;
+
+	names_init(&n, st, s);
+	r = place_stat_at(st->files, n.object, &now);
+	if (r < 0 || !is_inode(&s->before, &now))
+		return r;
+	touch(st, s->before.ino);
+	return unlinkat(st->files, n.object, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 int step_undo(struct stepper *st, const struct step *s)
 {
 	g_auto(place_t) at = PLACE_NONE;
 	struct fingerprint now;
-	int r = place_open(st->root, s->path, &at);
+	int r;
+
+	if (s->kind == STEP_HOLD)
+		return undo_hold(st, s);
+	r = place_open(st->root, s->path, &at);
 
 	if (is_gone(r) && s->kind != STEP_DELETE && s->kind != STEP_RMDIR)
 		return 0; /* in a directory that was never made, or is undone already */
@@ -502,6 +570,8 @@ int step_undo(struct stepper *st, const struct step *s)
 		return undo_delete(st, s, &at, &now);
 	case STEP_RMDIR:
 		return undo_rmdir(st, s, &at, &now);
+	case STEP_HOLD:
+		break;
 	}
 	return -EUCLEAN;
 }
@@ -534,6 +604,8 @@ int step_is_done(struct stepper *st, const struct step *s)
 		return S_ISDIR(now.attr.mode);
 	case STEP_CREATE:
 	case STEP_REPLACE:
+		if (is_held(s))
+			return is_inode(&s->staged, &now) && s->staged.attr.size == now.attr.size;
 		return is_absent(&now) ? 0 : is_staged(st, s, &at, &n, &now);
 	case STEP_MOVE:
 	case STEP_LINK:
@@ -547,6 +619,8 @@ int step_is_done(struct stepper *st, const struct step *s)
 		return is_absent(&now) || (s->copied && S_ISDIR(now.attr.mode));
 	case STEP_RMDIR:
 		return is_absent(&now) || S_ISDIR(now.attr.mode);
+	case STEP_HOLD:
+		return 1; /* what it is for tells */
 	}
 	return -EUCLEAN;
 }
