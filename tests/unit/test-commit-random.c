@@ -518,6 +518,8 @@ static int unfollow(const struct apply_result *undone, void *user, GError **erro
 
 	viewed_open(t->v);
 	code = view_unfollow(undone, t->v, error);
+	if (code == 0 && pick(t, 2))
+		code = view_unfollow(undone, t->v, error);
 	if (!served)
 		viewed_close(t->v);
 	return code;
@@ -552,9 +554,13 @@ static void tell_view(struct trial *t, const struct reading *r, struct apply_res
 	viewed_open(t->v);
 	if (result->paths && result->paths->len) {
 		g_ptr_array_add(result->paths, NULL);
-		code = result->undone
-			       ? overlay_unsettle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata)
-			       : overlay_settle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata, NULL);
+		/* Whoever serves the view may be killed before the answer: then it is told again. */
+		for (int times = 1 + pick(t, 2); code == 0 && times > 0; times--) {
+			code = result->undone ? overlay_unsettle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata)
+					      : overlay_settle(t->v->overlay, result->epoch, (const char *const *)result->paths->pdata, NULL);
+			if (times > 1 && pick(t, 2))
+				viewed_reopen(t->v);
+		}
 		g_ptr_array_set_size(result->paths, result->paths->len - 1);
 	}
 	CHECK(t, code == 0, "settle: %d", code);

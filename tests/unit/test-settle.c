@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -43,6 +44,44 @@ static void test_settle(void **state)
 	/* From now on they follow the workspace. */
 	host_text(v, "new", "by the owner");
 	check_text(v, "new", "by the owner");
+}
+
+/* Whoever serves the view may be killed before the answer: what was settled follows the workspace all the same, and what was not is its own. */
+static void test_settle_that_is_told_twice(void **state)
+{
+	static const char *const paths[] = { "edited", "moved", "from", "new", "d", "d/f", "again", NULL };
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct attr a;
+	int64_t epoch;
+
+	(void)state;
+	host_text(v, "edited", "one");
+	host_text(v, "from", "moved");
+	host_text(v, "again", "one");
+	assert_int_equal(view_text(v, "edited", "two"), 0);
+	assert_int_equal(view_text(v, "again", "two"), 0);
+	assert_int_equal(view_text(v, "new", "new"), 0);
+	assert_int_equal(view_mkdir(v, "d"), 0);
+	assert_int_equal(view_text(v, "d/f", "f"), 0);
+	assert_int_equal(view_rename(v, "from", "moved", 0), 0);
+	assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+	assert_true(view_commit(v, NULL));
+	overlay_unpin(v->overlay, epoch);
+	assert_int_equal(view_append(v, "again", " three"), 0);
+	assert_int_equal(overlay_settle(v->overlay, epoch, paths, NULL), 0);
+	viewed_reopen(v);
+	check_changes(v, "M again\n");
+	host_run(v, "chmod 600 edited new d/f moved; touch -d @86400 edited new d/f moved");
+	for (size_t i = 0; paths[i]; i++) {
+		if (strcmp(paths[i], "from") == 0 || strcmp(paths[i], "d") == 0 || strcmp(paths[i], "again") == 0)
+			continue;
+		assert_int_equal(view_stat(v, paths[i], &a), 0);
+		assert_int_equal(a.mode & 07777, 0600);
+		assert_int_equal(a.mtime, 86400 * NSEC_PER_SEC);
+	}
+	check_text(v, "again", "two three");
+	check_changes(v, "M again\n");
+	view_check(v);
 }
 
 static void test_settle_of_a_file_with_two_names(void **state)
@@ -830,6 +869,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_settle_that_is_told_twice),
 		cmocka_unit_test(test_settle_of_a_file_with_two_names),
 		cmocka_unit_test(test_settle_of_a_name_that_was_followed),
 		cmocka_unit_test(test_settle_of_exchanged_directories),
