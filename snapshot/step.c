@@ -473,12 +473,17 @@ static int undo_replace(struct stepper *st, const struct step *s, const struct p
 static int undo_move(struct stepper *st, const struct step *s, const struct place *at, const struct fingerprint *now)
 {
 	g_auto(place_t) from = PLACE_NONE;
+	struct fingerprint there;
 	int r;
 
 	if (!is_inode(&s->before, now))
 		return 0; /* back already, or never went */
 	r = place_open(st->root, s->from, &from);
 	if (r == 0)
+		r = place_stat_at(from.dirfd, from.name, &there);
+	if (r == 0 && is_inode(&s->before, &there)) /* returned */
+		r = unlinkat(at->dirfd, at->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+	else if (r == 0)
 		r = rename_flags(at->dirfd, at->name, from.dirfd, from.name, RENAME_NOREPLACE);
 	touch(st, s->before.ino);
 	return stale_if(r);
@@ -574,6 +579,20 @@ int step_undo(struct stepper *st, const struct step *s)
 		break;
 	}
 	return -EUCLEAN;
+}
+
+int step_return(struct stepper *st, const struct step *s)
+{
+	g_auto(place_t) at = PLACE_NONE, from = PLACE_NONE;
+	struct fingerprint now;
+
+	/* What fails here is for step_undo() to find. */
+	if (place_open(st->root, s->path, &at) < 0 || place_stat_at(at.dirfd, at.name, &now) < 0 || !is_inode(&s->before, &now) ||
+	    place_open(st->root, s->from, &from) < 0)
+		return 0;
+	touch(st, s->before.ino);
+	(void)!linkat(at.dirfd, at.name, from.dirfd, from.name, 0);
+	return 0;
 }
 
 int step_restore_times(struct stepper *st, const struct step *s)

@@ -33,6 +33,8 @@ bool step_is_from(const struct step *s);
 int step_expect(struct stepper *st, const struct step *s);
 int step_do(struct stepper *st, const struct step *s);
 int step_undo(struct stepper *st, const struct step *s);
+/* step_return() - of STEP_MOVE, before step_undo(): the object has its old place again, and the new one still. Where it can't be linked, nothing. */
+int step_return(struct stepper *st, const struct step *s);
 /* step_restore_times() - of a directory that step_undo() made again and whose entries came back after it. */
 int step_restore_times(struct stepper *st, const struct step *s);
 /* step_is_done() - 1 when the workspace still has what the step left, 0 when not; -errno. */

@@ -361,6 +361,37 @@ def test_a_commit_and_its_undo_are_not_disturbed(t):
     eq((read(t.m('e/f0')), os.stat(t.m('e/n1')).st_mode & 0o777, os.stat(t.m('moved/n1/in')).st_mtime), (b"old\nmore\nowner's\n", 0o640, 1), 'the view follows the workspace')
 
 
+@case(modes=('fresh',), timeout=600, remount=False, workspace_changes=True)
+def test_what_is_deleted_during_an_undo_stays_deleted(t):
+    """Also by one who was killed right after, whatever it was that was deleted."""
+    count = 40
+    t.seed(COMMITTED)
+    yield
+    needs_resend(t)
+    keeper = t.daemons()[0]
+    t.shell(CHANGES)
+    t.commit('--reviewed')
+    undo = ['sbxfs-commit', t.name, '-y', '--undo']
+    spread = moments(t, undo, 8)
+    for number, wait in enumerate(spread):
+        t.commit('--reviewed')
+        view = set(digest(t.mnt, ()))
+        gone = [f'e/n{number}', f'e/f{number + 20}', f'moved/n{number}/in', f'o/{number}']
+        process = subprocess.Popen(undo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(wait)
+        for path in gone:
+            os.unlink(t.m(path))
+        kill_after(keeper, 0)
+        finished(process, t)
+        for path in gone:
+            check(is_gone(t.m(path)), f'{path} came back, undo {number} after {wait:.3f} s')
+        names_of = lambda listing: {line.split(' ')[0] for line in listing}
+        eq(names_of(view) - names_of(digest(t.mnt, ())), set(gone), f'names that went with undo {number}')
+        if 'e/n' + str(count + 19) not in t.name_status():  # refused, as nobody answered in time
+            t.program(*undo)
+        eq([path for path in gone if not is_gone(t.m(path))], [], f'names that came back after undo {number}')
+
+
 # What the owner did meanwhile
 
 

@@ -6,7 +6,7 @@
  *    no empty directory);
  *  - its commit makes the workspace what the view is, to the mode, owner, time, xattr and which names are one inode; the view stays the
  *    same, and nothing is pending;
- *  - the undo makes the workspace what it was, to the same, and all is pending again; where nothing was moved, the view shows the same
+ *  - the undo makes the workspace what it was, to the same, and all is pending again; where nothing was exchanged, the view shows the same
  *    after each of its steps;
  *  - a commit of some of it, and another, and the rest, leave the view as it is each time, and so does undoing them one by one;
  *  - commit and undo, killed and recovered, are one or the other: again and again on the same workspace, whose change times nobody puts
@@ -49,7 +49,7 @@ struct trial {
 	bool xattrs;
 	bool links; /* files of the workspace with several names */
 	int fifo;
-	bool moved; /* something was, in the view */
+	bool exchanged; /* something was, in the view */
 	char *start, *end; /* the workspace before and after */
 	char *pending;
 	int64_t epoch; /* of the commit at work */
@@ -100,10 +100,10 @@ static bool has_changed_large(const struct trial *t)
 	return found;
 }
 
-/* What was moved follows the workspace, which has it at one of two places: see fs/overlay_unsettle.c. */
+/* What was exchanged follows the workspace, which has it in the place of the other until that is taken back: see fs/overlay_unsettle.c. */
 static void look_at(struct trial *t)
 {
-	if (t->moved || has_changed_large(t))
+	if (t->exchanged || has_changed_large(t))
 		return;
 	shown = view_describe(t->v, DESCRIBE_MTIME | DESCRIBE_OWNER);
 	looked_at = t;
@@ -365,10 +365,13 @@ static void change_one(struct trial *t)
 		break;
 	case 17:
 	case 18:
-		t->moved |= view_rename(t->v, path, other, pick(t, 2) ? RENAME_EXCHANGE : 0) == 0;
+		if (pick(t, 2))
+			t->exchanged |= view_rename(t->v, path, other, RENAME_EXCHANGE) == 0;
+		else
+			view_rename(t->v, path, other, 0);
 		break;
 	default:
-		t->moved |= view_rename(t->v, path, new, 0) == 0;
+		view_rename(t->v, path, new, 0);
 	}
 }
 
@@ -509,25 +512,34 @@ static void apply(struct trial *t, struct reading *r, struct apply_result *ret)
 	check_none(t, conflicts, error);
 }
 
-/* Where nobody serves the view, as a command does that finds no mount. */
-static int unfollow(const struct apply_result *undone, void *user, GError **error)
+/* Where nobody serves the view, as a command does that finds no mount; maybe twice. */
+static int tell(struct trial *t, const struct apply_result *undone, int (*fn)(const struct apply_result *, void *, GError **), GError **error)
 {
-	struct trial *t = user;
 	bool served = t->v->overlay;
 	int code;
 
 	viewed_open(t->v);
-	code = view_unfollow(undone, t->v, error);
+	code = fn(undone, t->v, error);
 	if (code == 0 && pick(t, 2))
-		code = view_unfollow(undone, t->v, error);
+		code = fn(undone, t->v, error);
 	if (!served)
 		viewed_close(t->v);
 	return code;
 }
 
+static int unfollow(const struct apply_result *undone, void *user, GError **error)
+{
+	return tell(user, undone, view_unfollow, error);
+}
+
+static int refollow(const struct apply_result *undone, void *user, GError **error)
+{
+	return tell(user, undone, view_refollow, error);
+}
+
 static void undo(struct trial *t, struct reading *r, struct apply_result *ret)
 {
-	const struct undo_view view = { .begins = unfollow, .user = t };
+	const struct undo_view view = { .begins = unfollow, .returns = refollow, .user = t };
 	GPtrArray *conflicts = NULL;
 	GError *error = NULL;
 
@@ -537,7 +549,7 @@ static void undo(struct trial *t, struct reading *r, struct apply_result *ret)
 
 static void recover(struct trial *t, struct reading *r, struct apply_result *ret)
 {
-	const struct undo_view view = { .begins = unfollow, .user = t };
+	const struct undo_view view = { .begins = unfollow, .returns = refollow, .user = t };
 	GError *error = NULL;
 
 	apply_recover(r->store, r->lower, &view, ret, &error);
