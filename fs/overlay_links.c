@@ -97,12 +97,18 @@ void node_drop_gone(struct overlay *o, struct node *n)
 
 char *node_shown_path(struct overlay *o, struct node *n)
 {
-	char *path = node_lower_path(n);
+	char *path = node_lower_path(n), *other = NULL;
 	struct fingerprint print;
 
-	if (!path || n->row.born > 0 || !n->names || !n->names->next_of_node || !errno_is_absent(lower_stat(o->lower, path, &print)))
+	if (!path || node_is_dir(n) || !n->names || (!n->names->next_of_node && (n->row.born == 0 || n->row.attr.nlink <= 1)) ||
+	    !errno_is_absent(lower_stat(o->lower, path, &print)))
+		return path;
+	node_drop_gone(o, n);
+	/* One with a row follows another path from the next lookup on: here a transaction may be running. */
+	for (const struct dentry *d = n->names; !other && d; d = d->next_of_node)
+		dentry_holds(o, d, &other, &print);
+	if (!other)
 		return path;
 	g_free(path);
-	node_drop_gone(o, n);
-	return node_lower_path(n);
+	return other;
 }

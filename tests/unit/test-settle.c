@@ -844,6 +844,35 @@ static void test_commit_of_a_part_of_hard_links(void **state)
 }
 
 /* After an undo, what the commit wrote may be shown elsewhere, too. */
+/* What the commit of one name did to the file is no change of the owner's to the commits of the others. */
+static void test_commit_of_hard_links_one_by_one(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *c = host_path(v, "c"), *x = host_path(v, "x"), *d = host_path(v, "d");
+	struct stat own, moved, kept;
+
+	(void)state;
+	host_run(v, "echo h >a; ln a b; ln a c; ln a d; ln a gone; echo x >x");
+	for (const char *name = "abcd"; *name; name++)
+		assert_int_not_equal(view_ino(v, (char[]){ *name, '\0' }), 0);
+	assert_int_equal(view_chmod(v, "a", 0600), 0);
+	assert_int_equal(view_unlink(v, "gone"), 0);
+	assert_int_equal(view_text(v, "new", "own\n"), 0);
+	assert_int_equal(view_rename(v, "new", "c", 0), 0);
+	assert_int_equal(view_rename(v, "b", "x", 0), 0);
+	assert_true(view_commit(v, "a"));
+	check_changes(v, "D b\nD gone\nM c\nM x\n");
+	assert_true(view_commit(v, "gone"));
+	assert_true(view_commit(v, "c"));
+	assert_true(view_commit(v, "x b"));
+	check_changes(v, "");
+	assert_int_equal(stat(c, &own) | stat(x, &moved) | stat(d, &kept), 0);
+	assert_int_equal(own.st_mode & 07777, 0644);
+	assert_int_equal(moved.st_mode & 07777, 0600);
+	assert_int_equal(moved.st_ino, kept.st_ino);
+	view_check(v);
+}
+
 static void test_undo_after_a_committed_file_moved(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -899,6 +928,7 @@ int main(void)
 		cmocka_unit_test(test_commit_of_parts_of_exchanged_directories),
 		cmocka_unit_test(test_commit_of_a_part_that_leaves_the_place_taken),
 		cmocka_unit_test(test_commit_of_a_part_of_hard_links),
+		cmocka_unit_test(test_commit_of_hard_links_one_by_one),
 		cmocka_unit_test(test_undo_after_a_committed_file_moved),
 	};
 
