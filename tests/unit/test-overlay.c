@@ -168,7 +168,8 @@ static void test_hard_link_survives_the_end_of_the_other(void **state)
 	(void)state;
 	host_text(v, "a", "linked\n");
 	host_run(v, "ln a b; ln a c; ln a d; echo y >y; ln y z");
-	assert_int_equal(view_ino(v, "z"), view_ino(v, "y"));
+	ino = view_ino(v, "z");
+	assert_int_equal(view_ino(v, "y"), ino);
 	host_run(v, "rm z");
 	assert_int_equal(view_chmod(v, "y", 0640), 0);
 	assert_int_equal(view_stat(v, "z", &attr), -ENOENT);

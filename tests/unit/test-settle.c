@@ -673,6 +673,35 @@ static void test_undo_that_is_told_twice(void **state)
 	view_check(v);
 }
 
+/* What was moved is shown at every point, and what is deleted of it in between stays deleted, whoever is told the rest. */
+static void test_deleted_between_the_halves_of_an_undo(void **state)
+{
+	static const char *const paths[] = { "from", "moved", "from2", "moved2", NULL };
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t epoch;
+
+	(void)state;
+	host_text(v, "from", "one");
+	host_text(v, "from2", "two");
+	assert_int_equal(view_rename(v, "from", "moved", 0), 0);
+	assert_int_equal(view_rename(v, "from2", "moved2", 0), 0);
+	assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+	assert_true(view_commit(v, NULL));
+	overlay_unpin(v->overlay, epoch);
+	assert_int_equal(overlay_unfollow(v->overlay, epoch, paths), 0);
+	host_run(v, "ln moved from; ln moved2 from2");
+	assert_int_equal(overlay_refollow(v->overlay, epoch, paths), 0);
+	host_run(v, "rm moved moved2");
+	check_list(v, "", "moved moved2");
+	check_text(v, "moved", "one");
+	assert_int_equal(view_unlink(v, "moved"), 0);
+	viewed_reopen(v);
+	assert_int_equal(overlay_unsettle(v->overlay, epoch, paths), 0);
+	check_list(v, "", "moved2");
+	check_changes(v, "D from\nR from2 -> moved2\n");
+	view_check(v);
+}
+
 /* Nor does what was moved, which gets its rows only when the workspace is back. */
 static void test_undo_of_what_was_moved_and_deleted_since(void **state)
 {
@@ -921,6 +950,7 @@ int main(void)
 		cmocka_unit_test(test_undo_of_what_was_changed_since_is_not_seen),
 		cmocka_unit_test(test_undo_of_a_directory_that_was_removed_since),
 		cmocka_unit_test(test_undo_that_is_told_twice),
+		cmocka_unit_test(test_deleted_between_the_halves_of_an_undo),
 		cmocka_unit_test(test_undo_of_what_was_moved_and_deleted_since),
 		cmocka_unit_test(test_commit_of_half_an_exchange),
 		cmocka_unit_test(test_commit_of_half_a_rename),
