@@ -294,6 +294,9 @@ static int go_back(struct commit *c, const struct journal *j, const struct undo_
 	bool halves = view && view->returns;
 	int r = halves ? undo_half(c, j, HALF_RETURN, ret_failed, ret_kept) : 0;
 
+	/* It is shown from then on. */
+	for (guint i = 0; halves && r == 0 && i < j->steps->len; i++)
+		r = step_restore_times(&c->stepper, g_ptr_array_index(j->steps, i));
 	/* A view that can't be told misses some files until the end. */
 	if (halves && r == 0)
 		tell_view(c, j, view->returns, view->user, NULL);

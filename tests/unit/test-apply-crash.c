@@ -451,7 +451,7 @@ static void all(bool tmpfs, const char *where)
 
 	every_recovery(tmpfs, NULL, do_commit, n, 13, commit);
 	n = every_point(tmpfs, do_commit, do_undo, back);
-	every_recovery(tmpfs, do_commit, do_undo, n, 19, back);
+	every_recovery(tmpfs, do_commit, do_undo, n, 31, back);
 }
 
 static void power(const char *type)
