@@ -77,12 +77,20 @@ static bool is_held(const struct step *s)
 	return s->from && !step_is_from(s);
 }
 
+/* What is told by its inode: its attributes may be those of a step that is not undone yet. */
+typedef bool (*same_fn)(const struct fingerprint *want, const struct fingerprint *found);
+
+static same_fn same_as_staged(const struct step *s)
+{
+	return is_held(s) ? is_inode : is_unchanged;
+}
+
 /* What a step that copies has put there: another inode than the staged one, so the contents decide. */
 static int is_staged(struct stepper *st, const struct step *s, const struct place *at, const struct object_names *n,
 		     const struct fingerprint *now)
 {
 	if (!s->copied)
-		return is_held(s) ? is_inode(&s->staged, now) : is_unchanged(&s->staged, now);
+		return same_as_staged(s)(&s->staged, now);
 	if (is_absent(now))
 		return 0;
 	if (S_ISREG(now->attr.mode) && (now->attr.size != s->staged.attr.size || now->attr.mtime != s->staged.attr.mtime))
@@ -118,7 +126,7 @@ static int stale_if(int r)
 }
 
 /* Takes the name away into files/; back again when it was not what we meant. */
-static int take_out(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
+static int take_out(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want, same_fn same)
 {
 	struct fingerprint out;
 	int r;
@@ -129,13 +137,13 @@ static int take_out(struct stepper *st, const struct place *at, const char *obje
 		return r == -ENOENT ? -ESTALE : r;
 	touch(st, want->ino);
 	r = place_stat_at(st->files, object, &out);
-	if (r == 0 && is_unchanged(want, &out))
+	if (r == 0 && same(want, &out))
 		return 0;
 	rename_flags(st->files, object, at->dirfd, at->name, RENAME_NOREPLACE);
 	return r < 0 ? r : -ESTALE;
 }
 
-static int exchange(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
+static int exchange(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want, same_fn same)
 {
 	struct fingerprint out;
 	int r;
@@ -147,7 +155,7 @@ static int exchange(struct stepper *st, const struct place *at, const char *obje
 	touch(st, want->ino);
 	boundary("exchanged");
 	r = place_stat_at(st->files, object, &out);
-	if (r == 0 && is_unchanged(want, &out))
+	if (r == 0 && same(want, &out))
 		r = S_ISDIR(out.attr.mode) ? place_is_empty_dir(st->files, object) : 1;
 	else if (r == 0)
 		r = -ESTALE;
@@ -243,7 +251,7 @@ static int do_replace(struct stepper *st, const struct step *s, const struct pla
 	if (is_before(st, s, now)) {
 		if (s->copied)
 			return place_over(st, s, at, n.object, &n, &s->before, true);
-		return exchange(st, at, n.object, &s->before);
+		return exchange(st, at, n.object, &s->before, is_unchanged);
 	}
 	r = is_staged(st, s, at, &n, now);
 	if (r == 0 && s->copied && is_absent(now) && S_ISDIR(s->before.attr.mode)) /* killed between rmdir and rename */
@@ -354,7 +362,7 @@ static int do_delete(struct stepper *st, const struct step *s, const struct plac
 		touch(st, s->before.ino);
 		return unlinkat(at->dirfd, at->name, 0) < 0 && errno != ENOENT ? -errno : 0;
 	}
-	return take_out(st, at, n.object, &s->before);
+	return take_out(st, at, n.object, &s->before, is_unchanged);
 }
 
 static int do_rmdir(struct stepper *st, const struct step *s, const struct place *at, const struct fingerprint *now)
@@ -449,7 +457,7 @@ static int undo_create(struct stepper *st, const struct step *s, const struct pl
 		return r < 0 ? r : -ESTALE;
 	if (s->copied)
 		return unlinkat(at->dirfd, at->name, 0) < 0 && errno != ENOENT ? -errno : 0;
-	return take_out(st, at, n.object, &s->staged);
+	return take_out(st, at, n.object, &s->staged, same_as_staged(s));
 }
 
 static int undo_replace(struct stepper *st, const struct step *s, const struct place *at, const struct fingerprint *now)
@@ -464,7 +472,7 @@ static int undo_replace(struct stepper *st, const struct step *s, const struct p
 		return s->copied && S_ISDIR(s->before.attr.mode) ? place_new_copy(st, s, at, n.old, &n) : -ESTALE;
 	r = is_staged(st, s, at, &n, now);
 	if (r == 1)
-		return s->copied ? place_over(st, s, at, n.old, &n, now, true) : exchange(st, at, n.object, &s->staged);
+		return s->copied ? place_over(st, s, at, n.old, &n, now, true) : exchange(st, at, n.object, &s->staged, same_as_staged(s));
 	if (r == 0 && s->copied && stage_equal(st->files, n.old, at->dirfd, at->name) == 1)
 		return 0; /* undone before */
 	return r < 0 ? r : -ESTALE;
@@ -486,7 +494,7 @@ static int undo_move(struct stepper *st, const struct step *s, const struct plac
 	else if (r == 0)
 		r = rename_flags(at->dirfd, at->name, from.dirfd, from.name, RENAME_NOREPLACE);
 	touch(st, s->before.ino);
-	return stale_if(r);
+	return is_gone(r) ? -ESTALE : stale_if(r);
 }
 
 static int undo_link(const struct step *s, const struct place *at, const struct fingerprint *now)
