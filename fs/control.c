@@ -231,6 +231,12 @@ static GVariant *op_unfollow(struct overlay *o, const struct request *request, i
 	return about_commit(o, request, overlay_unfollow, "unfollow", error);
 }
 
+static GVariant *op_refollow(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
+{
+	(void)ret_fd;
+	return about_commit(o, request, overlay_refollow, "refollow", error);
+}
+
 static GVariant *op_unsettle(struct overlay *o, const struct request *request, int *ret_fd, GError **error)
 {
 	(void)ret_fd;
@@ -400,7 +406,7 @@ static const struct {
 	{ "snapshot", op_snapshot }, { "snapshot-delete", op_snapshot_delete },
 	{ "rollback", op_rollback }, { "keep", op_keep },
 	{ "settle", op_settle },     { "unsettle", op_unsettle },
-	{ "unfollow", op_unfollow }, { "record", op_record },
+	{ "unfollow", op_unfollow }, { "refollow", op_refollow }, { "record", op_record },
 	{ "limit", op_limit },
 	{ "gc", op_gc },             { "questions", op_questions },
 	{ "answer", op_answer },     { "question", op_question },

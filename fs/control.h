@@ -30,6 +30,7 @@
  *   settle    {epoch x, paths aay, partial aay}     -> after a commit: those paths of the workspace are now what the view had at epoch,
  *             but for those in partial, of which only a part was written
  *   unfollow  {epoch x, paths aay}                  -> before an undo takes a commit of epoch back from those paths of the workspace
+ *   refollow  {epoch x, paths aay}                  -> when it has brought back what the commit took away, and taken away nothing yet
  *   unsettle  {epoch x, paths aay}                  -> and after it: what the commit wrote is pending again
  *   questions {}                                    -> questions aa{sv}: those that wait for a human, see question_describe()
  *   answer    {id u, verdict s (allow, deny), scope s (once, path, always; of allow)}

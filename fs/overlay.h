@@ -251,6 +251,11 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, c
  * so that it shows the same all the while. overlay_unsettle() is to follow; doing it again is harmless.
  */
 int overlay_unfollow(struct overlay *o, int64_t epoch, const char *const *paths);
+/*
+ * overlay_refollow() - what the commit had moved or deleted is where it was before it, and its new places are not taken away yet: what was not
+ * given bytes of its own follows the former from now on.
+ */
+int overlay_refollow(struct overlay *o, int64_t epoch, const char *const *paths);
 /* overlay_unsettle() - and were put back: what the commit wrote is pending again. */
 int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths);
 

@@ -33,6 +33,7 @@ struct overlay *overlay_new(struct store *store, struct lower *lower, struct pol
 	g_queue_init(&o->open_contents);
 	o->store = store;
 	o->lower = lower;
+	o->spare = spare_new(store_dir(store));
 	o->policy = policy;
 	o->deletions = &o->own_deletions;
 	o->nodes = node_table_new(node_gone, o);
@@ -74,6 +75,7 @@ void overlay_free(struct overlay *o)
 	node_table_free(o->nodes);
 	g_array_unref(o->undo);
 	policy_free(o->policy);
+	spare_free(o->spare);
 	lower_close(o->lower);
 	store_close(o->store);
 	g_mutex_clear(&o->lock);

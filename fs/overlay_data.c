@@ -192,7 +192,7 @@ static ssize_t node_read(struct overlay *o, struct node *n, void *buf, size_t si
 	int r;
 
 	if (node_follows(n)) {
-		path = node_lower_path(n);
+		path = node_shown_path(o, n);
 		return path ? lower_read(o, path, buf, size, offset) : -ESTALE;
 	}
 	if (!n->row.content)
@@ -284,7 +284,7 @@ ssize_t overlay_read(struct overlay *o, uint64_t ino, void *buf, size_t size, ui
 		r = read_masked(o, n, buf, size, offset);
 	} else if (r == 0 && node_follows(n)) {
 		/* A slow disk keeps only this reader waiting. */
-		path = node_lower_path(n);
+		path = node_shown_path(o, n);
 		r = path ? 0 : -ESTALE;
 	} else if (r == 0) {
 		r = node_read(o, n, buf, size, offset);
@@ -380,7 +380,7 @@ int64_t overlay_lseek(struct overlay *o, uint64_t ino, uint64_t offset, int when
 	if (r == 0)
 		r = guard_is_masked(&n->verdict) ? -EOPNOTSUPP : ask_to_read(o, n);
 	if (r == 0 && node_follows(n)) {
-		path = node_lower_path(n);
+		path = node_shown_path(o, n);
 		r = path ? 0 : -ESTALE;
 	} else if (r == 0 && n->row.content) {
 		r = node_open_content(o, n, &c);

@@ -37,7 +37,7 @@ int overlay_dir(struct overlay *o, uint64_t ino, struct node **ret)
 	return r;
 }
 
-static bool node_same_object(const struct node *n, const struct fingerprint *print)
+bool node_same_object(const struct node *n, const struct fingerprint *print)
 {
 	return n->print_ino == print->ino && n->print_dev == print->dev && n->print_btime == print->btime &&
 	       ((n->row.attr.mode ^ print->attr.mode) & S_IFMT) == 0;
@@ -307,6 +307,8 @@ int overlay_lower_has(struct overlay *o, const struct node *dir, const char *nam
 	int fd = overlay_enter_dir(o, dir);
 	int r = fd < 0 ? fd : lower_stat_at(fd, name, ret_print);
 
+	if (r == 0)
+		spare_leave_out(o->spare, ret_print);
 	return errno_is_absent(r) ? 0 : r < 0 ? r : 1;
 }
 
@@ -322,44 +324,6 @@ int node_follow(struct overlay *o, struct node *n, const char *path, const struc
 	n->origin = g_strdup(path);
 	node_set_print(n, print);
 	return node_save(o, n);
-}
-
-/* Whether the workspace path that @n follows still has its object. */
-static bool node_origin_holds(struct overlay *o, const struct node *n)
-{
-	struct fingerprint print;
-
-	return n->origin && lower_stat(o->lower, n->origin, &print) == 0 && node_same_object(n, &print);
-}
-
-static int dentry_anchor_link(struct overlay *o, struct dentry *d, const struct fingerprint *print)
-{
-	g_autofree char *path = dentry_lower_path(d);
-	struct node *n = d->node;
-	int r = node_anchor(o, d->parent);
-
-	if (r == 0)
-		r = dentry_anchor(o, d, path, print);
-	if (r < 0 || !node_follows(n))
-		return r;
-	/* The name by which the workspace was followed so far is not in the view any more, or not in the workspace: follow this one. */
-	return (n->names == d && !d->next_of_node) || !node_origin_holds(o, n) ? node_follow(o, n, path, print) : 0;
-}
-
-int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving)
-{
-	g_autofree char *left = dentry_lower_path(leaving);
-
-	if (!node_follows(n) || node_is_dir(n) || n->row.born == 0 || n->row.attr.nlink == 0 || g_strcmp0(left, n->origin) != 0)
-		return 0;
-	for (const struct dentry *d = n->names; d; d = d->next_of_node) {
-		g_autofree char *path = d != leaving ? dentry_lower_path(d) : NULL;
-		struct fingerprint print;
-
-		if (path && lower_stat(o->lower, path, &print) == 0 && node_same_object(n, &print))
-			return node_follow(o, n, path, &print);
-	}
-	return 0;
 }
 
 /* A name without a row, known or not: what does the workspace have now? */
@@ -441,6 +405,6 @@ int dentry_shows(struct overlay *o, const struct dentry *d)
 		return 1;
 	r = lower_stat(o->lower, d->node->origin, &print);
 	if (errno_is_absent(r))
-		return 0;
+		return node_follow_other(o, d->node);
 	return r < 0 ? r : ((print.attr.mode ^ d->node->row.attr.mode) & S_IFMT) == 0;
 }

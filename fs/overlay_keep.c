@@ -46,7 +46,8 @@ static void keep(struct keeping *k, const char *path, const char *lower, uint64_
 	for (char **part = parts; *part && c.node && node_is_dir(c.node); part++)
 		if (overlay_child(o, c.node, *part, &c) < 0)
 			return;
-	shown = c.node ? node_lower_path(c.node) : NULL;
+	/* Without a row, a file with several names follows any of them; but this name needs one. */
+	shown = !c.node ? NULL : ino || c.node->row.born > 0 ? node_lower_path(c.node) : dentry_lower_path(c.dentry);
 	if (g_strcmp0(shown, lower) != 0 || (ino ? c.node->ino != ino : c.node->row.born > 0))
 		return;
 	found = (struct kept){ .node = c.node, .path = g_strdup(path), .lower = g_strdup(lower) };
@@ -136,19 +137,53 @@ static int keep_target(struct overlay *o, struct node *n, const char *lower)
 	return node_save(o, n);
 }
 
+/*
+ * A place that stays and has the same: the path of the name, or that of another name of the file. NULL = none. What follows it needs no bytes of
+ * its own, and stays one file with what has them there.
+ */
+static int find_place(struct keeping *k, const struct kept *kept, char **ret, struct fingerprint *ret_print)
+{
+	struct overlay *o = k->overlay;
+	struct fingerprint left;
+	bool alike = false;
+	int r = places_alike(o, kept->path, kept->lower, &alike);
+
+	if (r == 0 && alike)
+		r = lower_stat(o->lower, kept->path, ret_print);
+	if (r == 0 && alike)
+		*ret = g_strdup(kept->path);
+	if (r < 0 || alike || lower_stat(o->lower, kept->lower, &left) < 0)
+		return r;
+	for (const struct dentry *d = kept->node->names; !*ret && d; d = d->next_of_node) {
+		g_autofree char *path = dentry_lower_path(d);
+
+		if (path && !g_hash_table_contains(k->paths, path) && lower_stat(o->lower, path, ret_print) == 0 && ret_print->ino == left.ino &&
+		    ret_print->dev == left.dev)
+			*ret = g_steal_pointer(&path);
+	}
+	return 0;
+}
+
+static int keep_place(struct keeping *k, const struct kept *kept)
+{
+	struct node *n = kept->node;
+	g_autofree char *path = NULL;
+	struct fingerprint print;
+	int r = node_anchor(k->overlay, n);
+
+	if (r == 0 && node_follows(n) && !node_is_dir(n) && g_strcmp0(n->origin, kept->lower) == 0)
+		r = find_place(k, kept, &path, &print);
+	return r < 0 || !path ? r : node_follow(k->overlay, n, path, &print);
+}
+
 static int keep_node(struct overlay *o, const struct kept *k)
 {
 	struct node *n = k->node;
-	struct fingerprint print;
-	bool alike = false, is_file = S_ISREG(n->row.attr.mode);
-	int r = node_anchor(o, n);
+	bool is_file = S_ISREG(n->row.attr.mode);
+	int r;
 
-	if (r == 0 && node_follows(n) && !node_is_dir(n))
-		r = places_alike(o, k->path, k->lower, &alike);
-	if (r == 0 && alike)
-		r = lower_stat(o->lower, k->path, &print);
-	if (r < 0 || alike)
-		return r < 0 ? r : node_follow(o, n, k->path, &print);
+	if (g_strcmp0(n->origin, k->lower) != 0)
+		return 0; /* it has another place, by one of its names */
 	r = node_own_xattrs(o, n);
 	if (r == 0 && is_file)
 		return node_own_bytes(o, n);
@@ -168,6 +203,8 @@ static int keep_found(struct keeping *k)
 
 	if (r < 0 || k->kept->len == 0)
 		return r;
+	for (guint i = 0; r == 0 && i < k->kept->len; i++)
+		r = keep_place(k, &g_array_index(k->kept, struct kept, i));
 	for (guint i = 0; r == 0 && i < k->kept->len; i++)
 		r = keep_node(o, &g_array_index(k->kept, struct kept, i));
 	return transaction_end(o, r);

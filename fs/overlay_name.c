@@ -376,7 +376,7 @@ int overlay_readlink(struct overlay *o, uint64_t ino, char **ret)
 	if (r == 0)
 		r = S_ISLNK(n->row.attr.mode) ? guard_look(&n->verdict) : -EINVAL;
 	if (r == 0 && node_follows(n)) {
-		path = node_lower_path(n);
+		path = node_shown_path(o, n);
 		r = path ? lower_readlink(o->lower, path, ret) : -ESTALE;
 	} else if (r == 0) {
 		*ret = g_strdup(n->row.target ? n->row.target : "");

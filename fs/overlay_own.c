@@ -53,6 +53,7 @@ int node_anchor(struct overlay *o, struct node *n)
 	if (n->row.born > 0)
 		return 0;
 	node_drop_detached(o, n);
+	node_drop_gone(o, n);
 	for (struct dentry *d = n->names; r == 0 && d; d = d->next_of_node)
 		r = node_anchor(o, d->parent);
 	if (r < 0)
@@ -69,6 +70,7 @@ int node_anchor(struct overlay *o, struct node *n)
 	r = lower_stat(o->lower, path, &print);
 	if (r < 0)
 		return errno_is_absent(r) ? -ESTALE : r;
+	spare_leave_out(o->spare, &print);
 	node_edit(o, n);
 	n->row.flags = 0;
 	n->row.attr = print.attr;

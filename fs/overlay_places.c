@@ -201,8 +201,11 @@ int place_row(struct overlay *o, uint64_t parent, const char *name, const char *
 	struct dentry *d = dir ? dentry_find(dir, name) : NULL;
 	struct node_row n = { .ino = d && d->node ? d->node->ino : store_new_ino(o->store), .attr = print->attr };
 	struct name_row row = { .parent = parent, .name = (char *)name, .ino = n.ino };
+	struct fingerprint links = *print;
 	int r = origin_record(o, path, print, &n.origin);
 
+	spare_leave_out(o->spare, &links);
+	n.attr.nlink = links.attr.nlink;
 	row.covers = n.origin;
 	if (r == 0)
 		r = store_node_put(o->store, &n);

@@ -18,6 +18,7 @@
 #include "fs/node.h"
 #include "fs/overlay.h"
 #include "fs/watch.h"
+#include "snapshot/spare.h"
 #include "snapshot/tree.h"
 
 /* What a row was before the transaction that runs. */
@@ -41,6 +42,7 @@ struct overlay {
 	GMutex lock;
 	struct store *store;
 	struct lower *lower;
+	struct spare *spare;             /* links of the workspace's files that are no names of the view's */
 	struct policy *policy;
 	struct node_table *nodes;
 	struct invalidator *invalidator; /* NULL until overlay_watch() */
@@ -176,6 +178,8 @@ int overlay_load(struct overlay *o, struct node *dir);
 int overlay_lower_has(struct overlay *o, const struct node *dir, const char *name, struct fingerprint *ret_print);
 /* overlay_leave_dir() - forgets o->last_dir: what is under its path may be another directory now. */
 void overlay_leave_dir(struct overlay *o);
+/* node_same_object() - whether @print is the workspace object of @n, as last seen. */
+bool node_same_object(const struct node *n, const struct fingerprint *print);
 /* node_shows_lower() - whether a name without a row that has the object @print in the workspace shows it as @n. */
 bool node_shows_lower(const struct node *n, const struct fingerprint *print);
 void node_set_print(struct node *n, const struct fingerprint *print);
@@ -190,6 +194,19 @@ int node_load_row(struct overlay *o, struct node *n, const struct node_row *row)
 
 /* node_note_seen() - remembers how the workspace object looked, and has the kernel drop cached pages when its bytes changed under it. */
 void node_note_seen(struct overlay *o, struct node *n, const struct attr *a);
+
+/* overlay_links.c */
+
+/* node_leave() - @leaving, a name of @n, is about to go: what follows the workspace at its place follows it at another name's. In a transaction. */
+int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
+/* dentry_anchor_link() - a row for another name of a file that has one, which follows it when it has to. In a transaction. */
+int dentry_anchor_link(struct overlay *o, struct dentry *d, const struct fingerprint *print);
+/* node_follow_other() - @n has a row, and what it follows is gone: 1 when it follows another of its names now, 0, or -errno. Not in a transaction. */
+int node_follow_other(struct overlay *o, struct node *n);
+/* node_drop_gone() - of a file without a row: names that the workspace has it by no more; all but one. */
+void node_drop_gone(struct overlay *o, struct node *n);
+/* node_shown_path() - node_lower_path(), by a name that is there if there is one. */
+char *node_shown_path(struct overlay *o, struct node *n);
 
 /* overlay_outside.c */
 
@@ -220,8 +237,6 @@ void child_verdict(struct overlay *o, struct node *dir, const char *name, const 
 int node_anchor(struct overlay *o, struct node *n);
 /* node_own_attr() - node_anchor(), and mode, owner and times are in the row from now on. */
 int node_own_attr(struct overlay *o, struct node *n);
-/* node_leave() - @leaving, a name of @n, is about to go: what follows the workspace at its place follows it at another name's. In a transaction. */
-int node_leave(struct overlay *o, struct node *n, const struct dentry *leaving);
 /* dentry_anchor() - a row for a name of a workspace object, which covers the object at this very path. In a transaction. */
 int dentry_anchor(struct overlay *o, struct dentry *d, const char *lower, const struct fingerprint *print);
 int origin_record(struct overlay *o, const char *path, const struct fingerprint *print, int64_t *ret_id);

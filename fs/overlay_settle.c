@@ -53,17 +53,17 @@ static int settle_node(struct settling *s, const char *path, uint64_t ino, int64
 	if (S_ISDIR(n.attr.mode))
 		r = settle_dir_moves(s, &n, path, &moves);
 	if (r == 0 && moves && ((n.attr.mode ^ print->attr.mode) & S_IFMT) == 0) {
-		/* Without an origin all was its own. */
-		uint32_t own_xattr = n.origin ? 0 : NODE_OWN_XATTR;
+		bool partial = g_hash_table_contains(s->partial, path), all_own = !n.origin;
 
 		n.origin = origin;
-		if (n.born <= s->epoch && !g_hash_table_contains(s->partial, path)) {
+		if (n.born <= s->epoch && !partial) {
 			settle_attr(&n, &print->attr);
 			n.content = 0;
 			g_clear_pointer(&n.target, g_free);
 			g_clear_pointer(&n.xattrs, g_bytes_unref);
-		} else if (S_ISREG(n.attr.mode)) {
-			n.flags |= NODE_OWN_ATTR | NODE_OWN_TIMES | own_xattr;
+		} else if (S_ISREG(n.attr.mode) && (partial || all_own)) {
+			/* The flags of what had an origin say already what is its own: told twice, that is nothing. */
+			n.flags |= NODE_OWN_ATTR | NODE_OWN_TIMES | (all_own ? NODE_OWN_XATTR : 0);
 		}
 		r = store_node_put(s->overlay->store, &n);
 	}
@@ -294,6 +294,7 @@ int overlay_settle(struct overlay *o, int64_t epoch, const char *const *paths, c
 	detail = g_strdup_printf("%u paths of epoch %" G_GINT64_FORMAT, g_hash_table_size(s.paths), epoch);
 	overlay_lock(o);
 	overlay_leave_dir(o);
+	spare_forget(o->spare);
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "commit", .detail = detail });
 	r = overlay_begin(o);
 	if (r == 0)

@@ -22,10 +22,12 @@ int node_attr(struct overlay *o, struct node *n, struct attr *ret)
 	if (node_is_dir(n))
 		dir_watch(o, n);
 	if (node_follows(n)) {
-		path = node_lower_path(n);
+		path = node_shown_path(o, n);
 		r = path ? lower_stat(o->lower, path, &print) : -ESTALE;
 		if (r == 0 && ((print.attr.mode ^ n->row.attr.mode) & S_IFMT))
 			r = -ESTALE;
+		if (r == 0)
+			spare_leave_out(o->spare, &print);
 		if (r < 0 && !(node_is_dir(n) && n->row.born > 0))
 			return errno_is_absent(r) ? -ESTALE : r;
 	}

@@ -7,9 +7,11 @@
  * before the commit. Doing it twice is harmless.
  *
  * The workspace is taken back step by step, and what a row takes from it is gone from the view with its step. So the rows are given what is
- * theirs before the first one: overlay_unfollow(), which is all of this that needs no workspace of before. What covers what, what a moved
- * directory shows without rows and the numbers there are told by that, and have to wait. So do, as their bytes are nowhere but there, files
- * that were moved and nothing else, and large files of which a part was written: until the undo is done they may be missed, or be seen as of before.
+ * theirs before the first one: overlay_unfollow(), which is all of this that needs no workspace of before. What was moved and nothing else has
+ * its bytes nowhere but there: it goes on at its old place when that is back and the new one is still there, overlay_refollow(), and with it
+ * what a moved directory shows without rows. What covers what has to wait for the end. So have, until which they may be seen as of before,
+ * what was exchanged (each has its bytes in the place of the other), large files of which a part was written, and, where store and
+ * workspace lie on different file systems, what is put back as a copy.
  */
 #include <errno.h>
 #include <string.h>
@@ -125,6 +127,31 @@ static int unfollow_node(struct unsettling *u, struct node_row *now, const struc
 	return r < 0 ? r : store_node_put(o->store, now);
 }
 
+/* Whether the workspace has the object again, or still, that @origin was recorded of. A directory that was made again has another number. */
+static int has_returned(struct unsettling *u, int64_t origin, bool *ret)
+{
+	struct origin o = { 0 };
+	struct fingerprint now;
+	int r = store_origin_get(u->overlay->store, origin, &o);
+
+	*ret = r == 0 && lower_stat(u->overlay->lower, o.path, &now) == 0 && ((now.attr.mode ^ o.print.attr.mode) & S_IFMT) == 0 &&
+	       (S_ISDIR(now.attr.mode) || (now.ino == o.print.ino && now.btime == o.print.btime));
+	origin_clear(&o);
+	return r;
+}
+
+/* unsettle_node() between the halves: what was not given bytes of its own, as they are in the workspace alone, is at its old place. */
+static int refollow_node(struct unsettling *u, struct node_row *now, const struct node_row *then)
+{
+	bool returned = false;
+	int r = then->origin && !owns_bytes(then) && !is_special(then) ? has_returned(u, then->origin, &returned) : 0;
+
+	if (r < 0 || !returned)
+		return r;
+	merge_node(now, then);
+	return store_node_put(u->overlay->store, now);
+}
+
 int unsettle_node(struct unsettling *u, uint64_t ino)
 {
 	struct store *s = u->overlay->store;
@@ -135,6 +162,8 @@ int unsettle_node(struct unsettling *u, uint64_t ino)
 		r = store_node_get(s, u->epoch, ino, &then);
 	if (r == 0 && u->early && now.ino && then.ino && now.born > u->epoch) {
 		r = unfollow_node(u, &now, &then);
+	} else if (r == 0 && u->half && now.ino && then.ino && now.born > u->epoch) {
+		r = refollow_node(u, &now, &then);
 	} else if (r == 0 && now.ino && then.ino && now.born > u->epoch) {
 		merge_node(&now, &then);
 		r = store_node_put(s, &now);
@@ -183,7 +212,8 @@ static int restore_whiteouts(struct unsettling *u, uint64_t ino, const char *pat
 
 /*
  * A name without a row, of now, was taken back by a rollback, or deleted since: then there is nothing to cover any more, so there is no whiteout.
- * But while the workspace had it there was, and whatever stands alone has got its row then.
+ * But while the workspace had it there was, so until a commit's places are taken away there is always a row: whatever stands alone has got its own
+ * by then, all else when it was refollowed.
  */
 static int may_restore(struct unsettling *u, uint64_t parent, const char *path, const char *name, uint64_t ino, bool *ret)
 {
@@ -195,7 +225,10 @@ static int may_restore(struct unsettling *u, uint64_t parent, const char *path, 
 	if (r == 0 && ino)
 		r = stands_alone(u, &then, path, &follows, &alone);
 	node_row_clear(&then);
-	*ret = u->early ? alone : (!alone && !g_hash_table_contains(u->gone, key)) || g_hash_table_contains(u->restored, &parent);
+	if (u->early || u->half || u->refollowed)
+		*ret = u->early ? alone : !u->refollowed;
+	else
+		*ret = (!alone && !g_hash_table_contains(u->gone, key)) || g_hash_table_contains(u->restored, &parent);
 	return r;
 }
 
@@ -230,6 +263,8 @@ int unsettle_covers(struct unsettling *u, struct name_row *now, const struct nam
 	struct store *s = u->overlay->store;
 	int r;
 
+	if (u->half && now->ino == 0)
+		return 0; /* what it hides is there still */
 	now->covers = then->covers;
 	if (now->ino == 0 && now->covers == 0)
 		g_hash_table_add(u->gone, name_key(now->parent, now->name));
@@ -247,8 +282,8 @@ static bool keeps_number(struct overlay *o, uint64_t ino, const struct fingerpri
 }
 
 /*
- * The commit gave this file of a renamed directory a row, as the directory could not merge with its new place. Unchanged, it needs none;
- * else it came from where the directory comes from.
+ * The commit gave this file of a renamed directory a row, as the directory could not merge with its new place. Unchanged, it needs none, unless
+ * it has other names; else it came from where the directory comes from.
  */
 static int unsettle_child_of_renamed(struct unsettling *u, struct name_row *now)
 {
@@ -265,7 +300,7 @@ static int unsettle_child_of_renamed(struct unsettling *u, struct name_row *now)
 		r = store_origin_get(o->store, dir.origin, &origin);
 	path = origin.path ? path_join(origin.path, now->name) : NULL;
 	if (r == 0 && path && n.ino && lower_stat(o->lower, path, &print) == 0) {
-		if (n.flags == 0 && !owns_bytes(&n) && !keeps_number(o, n.ino, &print)) {
+		if (n.flags == 0 && n.attr.nlink <= 1 && !owns_bytes(&n) && !keeps_number(o, n.ino, &print)) {
 			r = store_name_drop(o->store, now->parent, now->name);
 			if (r == 0)
 				r = store_node_drop(o->store, n.ino);
@@ -415,6 +450,44 @@ int overlay_unfollow(struct overlay *o, int64_t epoch, const char *const *paths)
 	return unsettling_end(&u, r);
 }
 
+/*
+ * That it was told, in the store: what has no row from then on was deleted since, and must not come back for who is told the rest, maybe after
+ * another process did this.
+ */
+#define REFOLLOWED "refollowed"
+
+static int note_refollowed(struct overlay *o, int64_t epoch)
+{
+	g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, epoch);
+
+	return store_set(o->store, REFOLLOWED, text);
+}
+
+static bool was_refollowed(struct overlay *o, int64_t epoch)
+{
+	g_autofree char *text = store_get(o->store, REFOLLOWED);
+
+	return text && g_ascii_strtoll(text, NULL, 10) == epoch;
+}
+
+int overlay_refollow(struct overlay *o, int64_t epoch, const char *const *paths)
+{
+	struct unsettling u = { .overlay = o, .epoch = epoch, .half = true };
+	int r;
+
+	u.touched = path_set_with_parents(paths);
+	unsettling_begin(&u);
+	u.refollowed = was_refollowed(o, epoch);
+	r = transaction_begin(o);
+	if (r == 0) {
+		r = unsettle_all(&u, paths);
+		if (r == 0)
+			r = note_refollowed(o, epoch);
+		r = transaction_end(o, r);
+	}
+	return unsettling_end(&u, r);
+}
+
 int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
 {
 	struct unsettling u = { .overlay = o, .epoch = epoch };
@@ -422,6 +495,8 @@ int overlay_unsettle(struct overlay *o, int64_t epoch, const char *const *paths)
 
 	u.touched = path_set_with_parents(paths);
 	unsettling_begin(&u);
+	u.refollowed = was_refollowed(o, epoch);
+	spare_forget(o->spare);
 	audit_begin(o, &(struct audit_about){ .kind = AUDIT_COMMIT, .operation = "uncommit" });
 	r = overlay_begin(o);
 	if (r == 0)

@@ -92,6 +92,11 @@ static int unsettle_later_name(struct unsettling *u, const struct placed *dir, s
 	struct fingerprint print;
 	int r = now->covers ? store_origin_get(u->overlay->store, now->covers, &covered) : 0;
 
+	if (u->half && now->ino == 0) {
+		origin_clear(&covered);
+		return r;
+	}
+
 	if (r == 0 && covered.path &&
 	    (strcmp(covered.path, path) == 0 || (now->ino == 0 && errno_is_absent(lower_stat(u->overlay->lower, lower, &print)))))
 		r = cover_again(u, now, lower);

@@ -9,6 +9,8 @@ struct unsettling {
 	struct overlay *overlay;
 	int64_t epoch;
 	bool early;	     /* the workspace still has what was committed */
+	bool half;	     /* it has that and the old places */
+	bool refollowed;     /* that was told before */
 	GHashTable *touched; /* these, and the directories above them */
 	GPtrArray *places;   /* of the epoch */
 	GHashTable *restored; /* uint64_t: nodes that got their row back */

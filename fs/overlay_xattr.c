@@ -25,7 +25,7 @@ int node_xattrs(struct overlay *o, struct node *n, GBytes **ret)
 		*ret = n->row.xattrs ? g_bytes_ref(n->row.xattrs) : NULL;
 		return 0;
 	}
-	path = node_lower_path(n);
+	path = node_shown_path(o, n);
 	return path ? lower_xattrs(o->lower, path, ret) : -ESTALE;
 }
 

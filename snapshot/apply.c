@@ -207,21 +207,58 @@ static int go_forward(struct commit *c, const struct journal *j, const struct ap
 
 /* Going back */
 
-/*
- * Undoes every step that was done. Where somebody else changed the workspace since, theirs stays, noted; the pre-image stays in
- * the store then, in @ret_kept.
- */
-static int go_back(struct commit *c, const struct journal *j, const struct step **ret_failed, bool *ret_kept)
+/* Which steps are undone. */
+enum half {
+	HALF_BOTH,
+	HALF_RETURN, /* those that bring back old places; what was moved has both then */
+	HALF_TAKE,   /* those that take away new ones */
+};
+
+/* Needs nothing taken away first: a file in whose place the commit put a directory, by a step of its own, does. */
+static bool is_return(const struct step *s, GHashTable *made)
 {
+	switch (s->kind) {
+	case STEP_MOVE:
+	case STEP_RMDIR:
+		return true;
+	case STEP_DELETE:
+		return !g_hash_table_contains(made, s->path);
+	case STEP_REPLACE:
+		return S_ISDIR(s->before.attr.mode);
+	case STEP_ATTR:
+		return S_ISDIR(s->attr.mode); /* or what is returned may not be put there */
+	default:
+		return false;
+	}
+}
+
+static int undo_one(struct commit *c, const struct step *s, enum half half, GHashTable *made)
+{
+	int r;
+
+	if (half != HALF_BOTH && is_return(s, made) != (half == HALF_RETURN) && !(half == HALF_TAKE && s->kind == STEP_MOVE))
+		return 0;
+	r = step_clean(&c->stepper, s);
+	if (r == 0)
+		r = half == HALF_RETURN && s->kind == STEP_MOVE ? step_return(&c->stepper, s) : step_undo(&c->stepper, s);
+	return r;
+}
+
+static int undo_half(struct commit *c, const struct journal *j, enum half half, const struct step **ret_failed, bool *ret_kept)
+{
+	g_autoptr(GHashTable) made = g_hash_table_new(g_str_hash, g_str_equal);
 	int r = 0;
 
-	*ret_kept = false;
+	for (guint i = 0; i < j->steps->len; i++) {
+		const struct step *s = g_ptr_array_index(j->steps, i);
+
+		if (s->kind == STEP_MKDIR)
+			g_hash_table_add(made, s->path);
+	}
 	for (guint i = j->steps->len; r == 0 && i-- > 0;) {
 		const struct step *s = g_ptr_array_index(j->steps, i);
 
-		r = step_clean(&c->stepper, s);
-		if (r == 0)
-			r = step_undo(&c->stepper, s);
+		r = undo_one(c, s, half, made);
 		if (r == -ESTALE) {
 			notes_add(c->notes, "left as it is, as it was changed in the meantime", s->path);
 			*ret_kept = true;
@@ -231,6 +268,40 @@ static int go_back(struct commit *c, const struct journal *j, const struct step 
 			*ret_failed = s;
 		boundary("step undone");
 	}
+	return r;
+}
+
+static int tell_view(struct commit *c, const struct journal *j, undo_view_fn fn, void *user, GError **error)
+{
+	struct apply_result undone = { 0 };
+	int r;
+
+	if (!fn)
+		return 0;
+	fill_result(c, j, true, &undone);
+	r = fn(&undone, user, error);
+	apply_result_clear(&undone);
+	boundary("view told");
+	return r;
+}
+
+/*
+ * Undoes every step that was done, the last one first; for a view in two halves. Where somebody else changed the workspace since, theirs stays,
+ * noted; the pre-image stays in the store then, in @ret_kept.
+ */
+static int go_back(struct commit *c, const struct journal *j, const struct undo_view *view, const struct step **ret_failed, bool *ret_kept)
+{
+	bool halves = view && view->returns;
+	int r = halves ? undo_half(c, j, HALF_RETURN, ret_failed, ret_kept) : 0;
+
+	/* It is shown from then on. */
+	for (guint i = 0; halves && r == 0 && i < j->steps->len; i++)
+		r = step_restore_times(&c->stepper, g_ptr_array_index(j->steps, i));
+	/* A view that can't be told misses some files until the end. */
+	if (halves && r == 0)
+		tell_view(c, j, view->returns, view->user, NULL);
+	if (r == 0)
+		r = undo_half(c, j, halves ? HALF_TAKE : HALF_BOTH, ret_failed, ret_kept);
 	for (guint i = 0; r == 0 && i < j->steps->len; i++)
 		r = step_restore_times(&c->stepper, g_ptr_array_index(j->steps, i));
 	return r == 0 ? sync_dirs(c, j) : r;
@@ -244,7 +315,7 @@ static int back_out(struct commit *c, const struct journal *j, GError **error)
 
 	boundary("backing out");
 	if (r == 0)
-		r = go_back(c, j, &failed, &kept);
+		r = go_back(c, j, NULL, &failed, &kept);
 	if (r == 0)
 		r = journal_set_state(c->dir, JOURNAL_BACKED_OUT);
 	boundary("backed out");
@@ -296,14 +367,14 @@ static int check_writable(const struct apply_job *job, GError **error)
 /* A step met something else than the plan had seen: says what, as well as it can still be told. */
 static void step_conflict(struct commit *c, const struct step *s, GPtrArray *conflicts)
 {
-	bool from = s->kind == STEP_MOVE || s->kind == STEP_LINK;
+	bool from = step_is_from(s);
 	const struct attr *after = s->staged.attr.mode ? &s->staged.attr : NULL;
 	struct fingerprint now = { 0 };
 	const char *path = s->path;
 	enum conflict_kind kind;
 	int r = place_stat(c->stepper.root, path, &now);
 
-	if (r == 0 && from && now.attr.mode == 0) {
+	if (from && (s->kind == STEP_HOLD || s->kind == STEP_ATTR || (r == 0 && now.attr.mode == 0))) {
 		path = s->from;
 		r = place_stat(c->stepper.root, path, &now);
 		from = false;
@@ -469,29 +540,12 @@ static int recover_forward(struct commit *c, const struct journal *j, struct app
 	return r;
 }
 
-static int tell_view(struct commit *c, const struct journal *j, const struct undo_view *view, GError **error)
-{
-	struct apply_result undone = { 0 };
-	int r;
-
-	if (!view)
-		return 0;
-	fill_result(c, j, true, &undone);
-	r = view->begins(&undone, view->user, error);
-	apply_result_clear(&undone);
-	boundary("view told");
-	return r;
-}
-
 static int recover_undo(struct commit *c, const struct journal *j, const struct undo_view *view, struct apply_result *ret, GError **error)
 {
 	const struct step *failed = NULL;
-	bool kept;
-	int r = tell_view(c, j, view, error);
+	bool kept = false;
+	int r = go_back(c, j, view, &failed, &kept);
 
-	if (r < 0)
-		return explain(error, r, "cannot finish the undo: the view cannot take over what it shows of commit", c->id);
-	r = go_back(c, j, &failed, &kept);
 	if (r == 0)
 		r = journal_set_state(c->dir, JOURNAL_UNDONE);
 	boundary("undone");
@@ -518,6 +572,9 @@ static int recover_one(struct commit *c, enum journal_state state, const struct 
 			ret->notes = notes_list(c->notes);
 		return r;
 	case JOURNAL_UNDOING:
+		r = tell_view(c, j, view ? view->begins : NULL, view ? view->user : NULL, error);
+		if (r < 0)
+			return explain(error, r, "cannot finish the undo: the view cannot take over what it shows of commit", c->id);
 		return recover_undo(c, j, view, ret, error);
 	default: /* JOURNAL_APPLIED, JOURNAL_UNDONE: only the view does not know */
 		fill_result(c, j, state == JOURNAL_UNDONE, ret);
@@ -629,7 +686,7 @@ static int undo_begin(struct commit *c, const struct journal *j, const struct un
 	boundary("undoing");
 	if (r < 0)
 		return explain(error, r, "cannot write the journal of commit", c->id);
-	r = tell_view(c, j, view, error);
+	r = tell_view(c, j, view ? view->begins : NULL, view ? view->user : NULL, error);
 	if (r < 0)
 		journal_set_state(c->dir, JOURNAL_FINISHED); /* if it fails, the next one tries to complete the undo */
 	return explain(error, r, "nothing was undone: the view cannot take over what it shows of commit", c->id);
@@ -652,7 +709,7 @@ static int undo(struct commit *c, bool check, const struct undo_view *view, stru
 	if (r < 0 || conflicts->len > 0 || check)
 		return r;
 	r = undo_begin(c, j, view, error);
-	return r < 0 ? r : recover_undo(c, j, NULL, ret, error);
+	return r < 0 ? r : recover_undo(c, j, view, ret, error);
 }
 
 static int undo_or_check(struct store *s, struct lower *l, const char *id, bool check, const struct undo_view *view,

@@ -21,15 +21,18 @@
  * What is written may be shown in the view at paths that are not: before step 3, and before an undo, the caller has it kept (the control
  * operation "keep").
  *
- * An undo is marked as begun, then the view is told (struct undo_view), then the steps are taken back; the last one first. Whoever is killed
- * after the mark leaves an undo that the next apply_recover() completes, so whatever the view made of it holds.
+ * An undo is marked as begun, then the view is told (struct undo_view), then the steps are taken back; the last one first. Those that bring
+ * back old places come before all that take away new ones, and between the two the view is told again: so what was moved is never nowhere.
+ * Whoever is killed after the mark leaves an undo that the next apply_recover() completes, so whatever the view made of it holds.
  *
  * One process at a time, by a lock on commit/; the others get STORE_ERROR_BUSY. Calls neither begin nor need a store transaction.
  *
+ * Names that are one file in the sandbox are one in the workspace: staged objects are linked with each other, and a file of the workspace that
+ * has other names goes where it is put itself (snapshot/plan_own.c). When only some of its names are committed, those are one file with what
+ * the workspace has of it then, and the last commit brings the rest together. Mode, owner, times and xattrs come with any of its names.
+ *
  * Absent on purpose: mtimes of workspace directories are not put back by an undo. Hard links are kept only where store and workspace share
- * a file system. A workspace file with several names that the sandbox put in the place of something else, or gave one more name as well as
- * another place, may arrive as several files: what takes a place is a staged object, and a staged link to a file of the workspace would show
- * in its link count and change time before the journal. One that moved to a free place stays one.
+ * a file system. Which names are one file is no change by itself: it arrives with names that are written for another reason.
  */
 
 #include "snapshot/change.h"
@@ -76,8 +79,11 @@ int apply_changes(const struct apply_job *job, struct apply_result *ret, GPtrArr
  * What an undo tells the view before it takes anything back, or takes back more of it after an interruption: the paths of @undone will be what
  * they were before the commit (the control operation "unfollow"). 0, or -errno and @error: then the undo that was not begun before is not, either.
  */
+typedef int (*undo_view_fn)(const struct apply_result *undone, void *user, GError **error);
 struct undo_view {
-	int (*begins)(const struct apply_result *undone, void *user, GError **error);
+	undo_view_fn begins;
+	/* May be NULL. What was deleted or moved is at its old place again, and nothing that the commit put elsewhere is gone yet ("refollow"). */
+	undo_view_fn returns;
 	void *user;
 };
 

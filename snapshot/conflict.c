@@ -142,9 +142,8 @@ static void know_journal(struct resolver *r, const struct journal *j)
 {
 	for (guint i = 0; i < j->steps->len; i++) {
 		const struct step *s = g_ptr_array_index(j->steps, i);
-		struct fingerprint made = s->kind == STEP_CREATE || s->kind == STEP_REPLACE ? s->staged : s->before;
-
-		struct fingerprint old = s->before;
+		bool puts = s->kind == STEP_CREATE || s->kind == STEP_REPLACE;
+		struct fingerprint made = puts ? s->staged : s->before, old = s->before;
 
 		/* Given by another file system, or to a directory that was made again: any will do. */
 		if (s->copied)
@@ -161,7 +160,7 @@ static void know_journal(struct resolver *r, const struct journal *j)
 			made.attr.mtime = s->attr.mtime;
 		know(r, s->path, &made);
 		/* What was taken back, or undone. */
-		know(r, s->from ? s->from : s->path, &old);
+		know(r, s->from && !puts ? s->from : s->path, &old);
 	}
 }
 
@@ -350,6 +349,15 @@ static bool shows_now(struct three *t)
 	return lower_stat(t->r->lower, t->c->after->lower, &shown) == 0 && fingerprint_same(&shown, &t->out->now);
 }
 
+/* The workspace is what the change was found by: a part of it was made of these very bytes. */
+static bool is_as_compared(const struct change *c, const struct fingerprint *now)
+{
+	const struct attr *then = &c->before->attr;
+
+	return then->mode == now->attr.mode && then->size == now->attr.size && then->mtime == now->attr.mtime &&
+	       then->ctime == now->attr.ctime;
+}
+
 static bool sandbox_kept_content(struct three *t)
 {
 	const struct entry *after = t->c->after;
@@ -357,7 +365,8 @@ static bool sandbox_kept_content(struct three *t)
 
 	if (!t->base.id || !same_type(after->attr.mode, t->base.print.attr.mode))
 		return false;
-	if (S_ISDIR(after->attr.mode))
+	/* Bytes of its own, which are those that the workspace has: what they are in stays, with all its names. */
+	if (S_ISDIR(after->attr.mode) || (t->c->before && !t->c->from_path && !t->c->content_changed && is_as_compared(t->c, &t->out->now)))
 		return true;
 	if (after->content == 0 && after->lower)
 		return strcmp(after->lower, t->c->path) == 0 || strcmp(after->lower, t->base.path) == 0 || shows_now(t);
@@ -576,12 +585,26 @@ static int resolve_merged(struct three *t, bool *ret_done)
 	return 0;
 }
 
+/* Mode and owner that a commit of ours gave to it, as another name of the same file was committed, are no change of the workspace's. */
+static void forget_own_attr(struct three *t)
+{
+	const struct attr *now = &t->out->now.attr;
+	struct attr *base = &t->base.print.attr;
+
+	if (!same_type(base->mode, now->mode) || same_owner_and_mode(base, now) || !is_known(t->r, t->c->path, &t->out->now))
+		return;
+	base->mode = now->mode;
+	base->uid = now->uid;
+	base->gid = now->gid;
+}
+
 static int resolve_recorded(struct three *t)
 {
 	const struct attr *now = &t->out->now.attr;
 	bool kept = sandbox_kept_content(t), merged;
 	int r;
 
+	forget_own_attr(t);
 	if (now->mode == 0) {
 		clash(t, CONFLICT_MISSING);
 		return 0;
@@ -601,15 +624,6 @@ static int resolve_recorded(struct three *t)
 		return r;
 	clash(t, same_type(now->mode, t->base.print.attr.mode) ? CONFLICT_CONTENT : CONFLICT_TYPE);
 	return 0;
-}
-
-/* A part of a change is made of the bytes that the workspace had then, so they have to be those that it has. */
-static bool is_as_compared(const struct change *c, const struct fingerprint *now)
-{
-	const struct attr *then = &c->before->attr;
-
-	return then->mode == now->attr.mode && then->size == now->attr.size && then->mtime == now->attr.mtime &&
-	       then->ctime == now->attr.ctime;
 }
 
 int resolve_after(struct resolver *res, const struct change *c, bool parent_new, struct resolution *ret)
@@ -660,7 +674,7 @@ static void check_recorded_delete(struct resolver *res, const char *path, const 
 		delete_clash(res, path, CONFLICT_TYPE, base, out);
 	else if (!workspace_kept_content(&t))
 		delete_clash(res, path, CONFLICT_CONTENT, base, out);
-	else if (!S_ISDIR(out->now.attr.mode) && !same_owner_and_mode(&base->print.attr, &out->now.attr))
+	else if (!S_ISDIR(out->now.attr.mode) && !same_owner_and_mode(&base->print.attr, &out->now.attr) && !is_known(res, path, &out->now))
 		delete_clash(res, path, CONFLICT_ATTR, base, out);
 }
 

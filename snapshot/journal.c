@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define JOURNAL_VERSION 2
+#define JOURNAL_VERSION 3
 #define JOURNAL_PREFIX "sbxfs-journal "
 #define PRINT_FORMAT "(ttxuuuuttxxx)"
 #define STEP_FORMAT "(yub@ay@ay@" PRINT_FORMAT "@" PRINT_FORMAT "u@" PRINT_FORMAT "@ay@ay)"

@@ -14,11 +14,12 @@
  *
  * A directory without a journal never touched the workspace.
  *
- * Format of journal: the line "sbxfs-journal 2" (the version), a line with the SHA-256 of the rest in hex, then a GVariant in
+ * Format of journal: the line "sbxfs-journal 3" (the version), a line with the SHA-256 of the rest in hex, then a GVariant in
  * little-endian byte order of the type
  *   (x x a(y u b ay ay P P u P ay ay) aay aay)
  * epoch, time, the steps (kind, number, copied, path, from, before, staged, set, attr, xattrs, old xattrs: see struct step), the
- * paths to settle, and those of them of which a part was committed (which version 1 does not have). P is a fingerprint (t t x u u u u t t x x x): dev, ino, btime, mode, uid, gid, nlink, rdev, size, atime, mtime, ctime.
+ * paths to settle, and those of them of which a part was committed (which version 1 does not have; version 2 has no
+ * STEP_HOLD). P is a fingerprint (t t x u u u u t t x x x): dev, ino, btime, mode, uid, gid, nlink, rdev, size, atime, mtime, ctime.
  * Paths are bytestrings with their NUL; xattrs are as in snapshot/xattr.h, empty for none.
  */
 
@@ -35,6 +36,7 @@ enum step_kind {
 	STEP_ATTR,      /* attributes are set in place */
 	STEP_DELETE,    /* a name that is no directory goes */
 	STEP_RMDIR,     /* a directory goes, if it is empty */
+	STEP_HOLD,      /* the object at @from gets one more name in files/, for the CREATE or REPLACE of @path that has its number */
 };
 
 enum step_set {
@@ -49,8 +51,8 @@ struct step {
 	uint32_t number;           /* of its object in files/, 0 = none */
 	bool copied;               /* the directory is on another file system than the store */
 	char *path;
-	char *from;                /* STEP_MOVE, STEP_LINK */
-	struct fingerprint before; /* what the step expects at @path (@from for MOVE and LINK); .attr.mode 0 = nothing, or any directory for ATTR */
+	char *from;                /* STEP_MOVE, STEP_LINK, STEP_HOLD; of what is put after that one, and gets attributes, too */
+	struct fingerprint before; /* what the step expects at @path (@from for MOVE, LINK, HOLD, and ATTR of what comes from there); .attr.mode 0 = nothing, or any directory for ATTR */
 	struct fingerprint staged; /* the object in files/ */
 	uint32_t set;              /* enum step_set: which of the following STEP_ATTR sets */
 	struct attr attr;

@@ -7,49 +7,9 @@
 #include <unistd.h>
 
 #include "snapshot/place.h"
+#include "snapshot/plan_private.h"
 #include "snapshot/step.h"
 #include "snapshot/xattr.h"
-
-enum phase {
-	PHASE_DIRS,
-	PHASE_FILES,
-	PHASE_DELETE,       /* reversed */
-	PHASE_REPLACE_DIRS, /* reversed */
-	PHASE_ATTR,
-	PHASE_DIR_ATTR,     /* reversed */
-	PHASES,
-};
-
-/* One object to stage. */
-struct staging {
-	struct step *step; /* owned by its phase, later by the journal */
-	struct entry *entry;  /* borrowed from the change, or from plan->implied */
-	uint32_t set;
-	struct attr attr;
-	GBytes *xattrs;
-	GBytes *bytes; /* a merged text */
-};
-
-struct plan {
-	const struct apply_job *job;
-	struct notes *notes;
-	struct resolver resolver;
-	GPtrArray *conflicts;
-	GPtrArray *changes;    /* those of the job, by path */
-	GHashTable *after;     /* paths that have something afterwards -> change */
-	GHashTable *gone;      /* paths that have nothing afterwards */
-	GHashTable *made;      /* directories that this commit makes */
-	GHashTable *kept;      /* directories that can't go */
-	GHashTable *mounts;    /* directory -> uint64_t[2] */
-	GHashTable *attr_done; /* inodes that have a STEP_ATTR */
-	GPtrArray *implied;    /* entries of directories that are not in the list */
-	GPtrArray *phases[PHASES];
-	GPtrArray *staging;
-	struct journal *journal;
-	int files;
-	uint64_t files_mount[2];
-	uint64_t written, deleted;
-};
 
 static void staging_free(gpointer data)
 {
@@ -77,6 +37,7 @@ struct plan *plan_new(const struct apply_job *job, int commits, struct notes *no
 	p->kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	p->mounts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	p->attr_done = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	p->holds = g_hash_table_new(NULL, NULL);
 	p->implied = g_ptr_array_new_with_free_func((GDestroyNotify)entry_free);
 	for (int i = 0; i < PHASES; i++)
 		p->phases[i] = g_ptr_array_new_with_free_func((GDestroyNotify)step_free);
@@ -98,6 +59,7 @@ void plan_free(struct plan *p)
 	g_hash_table_unref(p->kept);
 	g_hash_table_unref(p->mounts);
 	g_hash_table_unref(p->attr_done);
+	g_hash_table_unref(p->holds);
 	g_ptr_array_unref(p->implied);
 	for (int i = 0; i < PHASES; i++)
 		g_ptr_array_unref(p->phases[i]);
@@ -135,7 +97,7 @@ static char *dir_of(const char *path)
 	return slash ? g_strndup(path, slash - path) : g_strdup("");
 }
 
-static struct step *add(struct plan *p, enum phase phase, enum step_kind kind, const char *path)
+struct step *plan_add(struct plan *p, enum phase phase, enum step_kind kind, const char *path)
 {
 	struct step *s = step_new(kind, path);
 
@@ -167,7 +129,7 @@ static int mount_of(struct plan *p, const char *path, uint64_t ret[2])
 	return r;
 }
 
-static int must_copy(struct plan *p, const char *path, bool *ret)
+int plan_must_copy(struct plan *p, const char *path, bool *ret)
 {
 	uint64_t mount[2];
 	int r = mount_of(p, path, mount);
@@ -177,7 +139,7 @@ static int must_copy(struct plan *p, const char *path, bool *ret)
 	return r;
 }
 
-static bool same_mount(struct plan *p, const char *a, const char *b)
+bool plan_same_mount(struct plan *p, const char *a, const char *b)
 {
 	uint64_t x[2], y[2];
 
@@ -186,10 +148,10 @@ static bool same_mount(struct plan *p, const char *a, const char *b)
 
 /* Steps */
 
-static struct step *attr_step(struct plan *p, enum phase phase, const char *path, const struct fingerprint *before, uint32_t set,
-			      const struct attr *attr, GBytes *xattrs)
+struct step *plan_add_attr(struct plan *p, enum phase phase, const char *path, const struct fingerprint *before, uint32_t set,
+			   const struct attr *attr, GBytes *xattrs)
 {
-	struct step *s = add(p, phase, STEP_ATTR, path);
+	struct step *s = plan_add(p, phase, STEP_ATTR, path);
 
 	s->before = *before;
 	s->set = set;
@@ -214,8 +176,8 @@ static void make_dir(struct plan *p, const char *path, const struct resolution *
 {
 	static const struct fingerprint nothing;
 
-	add(p, PHASE_DIRS, STEP_MKDIR, path);
-	attr_step(p, PHASE_DIR_ATTR, path, &nothing, res->set, &res->attr, res->xattrs);
+	plan_add(p, PHASE_DIRS, STEP_MKDIR, path);
+	plan_add_attr(p, PHASE_DIR_ATTR, path, &nothing, res->set, &res->attr, res->xattrs);
 	g_hash_table_add(p->made, g_strdup(path));
 }
 
@@ -225,11 +187,11 @@ static int make_dir_over(struct plan *p, const struct change *c, const struct re
 	static const struct fingerprint nothing;
 	struct step *s;
 	bool copied = false;
-	int r = p->files >= 0 ? must_copy(p, c->path, &copied) : 0;
+	int r = p->files >= 0 ? plan_must_copy(p, c->path, &copied) : 0;
 
 	if (r < 0)
 		return r;
-	s = add(p, PHASE_DIRS, copied ? STEP_DELETE : STEP_REPLACE, c->path);
+	s = plan_add(p, PHASE_DIRS, copied ? STEP_DELETE : STEP_REPLACE, c->path);
 	s->before = res->now;
 	s->copied = copied;
 	if (copied) {
@@ -237,7 +199,7 @@ static int make_dir_over(struct plan *p, const struct change *c, const struct re
 		return 0;
 	}
 	stage_later(p, s, c->after, res);
-	attr_step(p, PHASE_DIR_ATTR, c->path, &nothing, res->set, &res->attr, res->xattrs);
+	plan_add_attr(p, PHASE_DIR_ATTR, c->path, &nothing, res->set, &res->attr, res->xattrs);
 	g_hash_table_add(p->made, g_strdup(c->path));
 	return 0;
 }
@@ -250,10 +212,10 @@ static int put_object(struct plan *p, const struct change *c, const struct resol
 
 	if (S_ISDIR(c->after->attr.mode))
 		return make_dir_over(p, c, res);
-	s = add(p, S_ISDIR(now) ? PHASE_REPLACE_DIRS : PHASE_FILES, now ? STEP_REPLACE : STEP_CREATE, c->path);
+	s = plan_add(p, S_ISDIR(now) ? PHASE_REPLACE_DIRS : PHASE_FILES, now ? STEP_REPLACE : STEP_CREATE, c->path);
 	s->before = res->now;
 	if (p->files >= 0)
-		r = must_copy(p, c->path, &s->copied);
+		r = plan_must_copy(p, c->path, &s->copied);
 	stage_later(p, s, c->after, res);
 	return r;
 }
@@ -264,110 +226,10 @@ static void put_attr(struct plan *p, const struct change *c, const struct resolu
 
 	if (!dir && !g_hash_table_add(p->attr_done, g_memdup2(&res->now.ino, sizeof(uint64_t))))
 		return; /* another name of the same inode */
-	attr_step(p, dir ? PHASE_DIR_ATTR : PHASE_ATTR, c->path, &res->now, res->set, &res->attr, res->xattrs);
+	plan_add_attr(p, dir ? PHASE_DIR_ATTR : PHASE_ATTR, c->path, &res->now, res->set, &res->attr, res->xattrs);
 	/* Entries can be made in it only with the new mode. */
 	if (dir && (res->set & SET_MODE) && (res->attr.mode & ~res->now.attr.mode & S_IRWXU))
-		attr_step(p, PHASE_DIRS, c->path, &res->now, SET_MODE, &res->attr, NULL);
-}
-
-/* Moves and links: the workspace's own object, unchanged, gets the new name. */
-
-static bool shows_lower(const struct entry *e, const char *path)
-{
-	return !S_ISDIR(e->attr.mode) && e->content == 0 && e->lower && strcmp(e->lower, path) == 0;
-}
-
-static bool can_move(struct plan *p, const struct change *c, const struct resolution *res)
-{
-	return c->status == CHANGE_RENAMED && res->now.attr.mode == 0 && shows_lower(c->after, c->from_path) &&
-	       g_hash_table_contains(p->gone, c->from_path) && same_mount(p, c->path, c->from_path);
-}
-
-/* What the sandbox changed about the attributes of a file that it moved; the rest stays the workspace's. */
-static int move_attr(struct plan *p, const struct change *c, const struct fingerprint *now)
-{
-	const struct attr *after = &c->after->attr;
-	struct attr attr = now->attr;
-	GBytes *there = NULL, *here = NULL;
-	struct origin o = { 0 };
-	uint32_t set = 0;
-	int r = 0;
-
-	if (c->after->origin)
-		r = store_origin_get(p->job->store, c->after->origin, &o);
-	if (r == 0 && c->after->own_xattrs)
-		r = lower_xattrs(p->job->lower, c->from_path, &there);
-	if (r == 0 && c->after->own_xattrs)
-		r = tree_xattrs(p->job->to, c->after, &here);
-	if (o.id && (after->mode & 07777) != (now->attr.mode & 07777) && after->mode != o.print.attr.mode && !S_ISLNK(after->mode)) {
-		attr.mode = after->mode;
-		set |= SET_MODE;
-	}
-	if (o.id && (after->uid != o.print.attr.uid || after->gid != o.print.attr.gid) &&
-	    (after->uid != now->attr.uid || after->gid != now->attr.gid)) {
-		attr.uid = after->uid;
-		attr.gid = after->gid;
-		set |= SET_OWNER;
-	}
-	if (o.id && after->mtime != o.print.attr.mtime && after->mtime != now->attr.mtime) {
-		attr.mtime = after->mtime;
-		attr.atime = after->atime;
-		set |= SET_TIMES;
-	}
-	if (c->after->own_xattrs && !xattrs_equal(there, here))
-		set |= SET_XATTRS;
-	/* Both changed the mode: the workspace since, the sandbox before it. */
-	if ((set & SET_MODE) && now->attr.mode != o.print.attr.mode)
-		conflict_add(p->conflicts, c->from_path, CONFLICT_ATTR, &o.print, now, after);
-	else if (r == 0 && set && g_hash_table_add(p->attr_done, g_memdup2(&now->ino, sizeof(uint64_t))))
-		attr_step(p, PHASE_ATTR, c->path, now, set, &attr, here)->old_xattrs = there ? g_bytes_ref(there) : NULL;
-	g_clear_pointer(&there, g_bytes_unref);
-	g_clear_pointer(&here, g_bytes_unref);
-	origin_clear(&o);
-	return r;
-}
-
-static int put_move(struct plan *p, const struct change *c)
-{
-	struct resolution from;
-	struct step *s;
-	int r = resolve_delete(&p->resolver, c->from_path, true, 0, &from);
-
-	if (r < 0)
-		return r;
-	if (from.action != RESOLVE_DELETE || (from.now.attr.mode & S_IFMT) != (c->after->attr.mode & S_IFMT)) {
-		if (from.action == RESOLVE_DELETE || from.now.attr.mode == 0)
-			conflict_add(p->conflicts, c->from_path, from.now.attr.mode ? CONFLICT_TYPE : CONFLICT_MISSING, NULL,
-				     &from.now, &c->after->attr);
-		return 0;
-	}
-	s = add(p, PHASE_FILES, STEP_MOVE, c->path);
-	s->from = g_strdup(c->from_path);
-	s->before = from.now;
-	return move_attr(p, c, &from.now);
-}
-
-/* Another name that the sandbox gave to a file of the workspace, which keeps its own. */
-static bool put_link(struct plan *p, const struct change *c, const struct resolution *res)
-{
-	const struct entry *after = c->after;
-	g_autoptr(entry_t) other = NULL;
-	struct fingerprint now;
-	struct step *s;
-
-	if (res->now.attr.mode || !after->ino || !after->lower || !shows_lower(after, after->lower) ||
-	    strcmp(after->lower, c->path) == 0 || g_hash_table_contains(p->gone, after->lower) ||
-	    !same_mount(p, c->path, after->lower))
-		return false;
-	if (tree_lookup_path(p->job->to, after->lower, &other) < 0 || !other || other->ino != after->ino)
-		return false;
-	if (place_stat(lower_root_fd(p->job->lower), after->lower, &now) < 0 ||
-	    (now.attr.mode & S_IFMT) != (after->attr.mode & S_IFMT))
-		return false;
-	s = add(p, PHASE_FILES, STEP_LINK, c->path);
-	s->from = g_strdup(after->lower);
-	s->before = now;
-	return true;
+		plan_add_attr(p, PHASE_DIRS, c->path, &res->now, SET_MODE, &res->attr, NULL);
 }
 
 /* Parents */
@@ -432,7 +294,7 @@ static int imply_parent(struct plan *p, const char *dir, bool *ret_new)
 static int plan_after(struct plan *p, const struct change *c)
 {
 	struct resolution res = { 0 };
-	bool parent_new, ok;
+	bool parent_new, ok, put;
 	int r = check_parent(p, c->path, &c->after->attr, &parent_new, &ok);
 
 	if (r < 0 || !ok)
@@ -447,9 +309,8 @@ static int plan_after(struct plan *p, const struct change *c)
 		p->written++;
 	switch (res.action) {
 	case RESOLVE_WRITE:
-		if (can_move(p, c, &res))
-			r = put_move(p, c);
-		else if (!put_link(p, c, &res))
+		r = plan_put_own(p, c, &res, &put);
+		if (r == 0 && !put)
 			r = put_object(p, c, &res);
 		break;
 	case RESOLVE_MKDIR:
@@ -506,7 +367,7 @@ static int plan_rmdir(struct plan *p, const char *path, const struct resolution 
 		g_hash_table_add(p->kept, g_strdup(path));
 		return 0;
 	}
-	s = add(p, PHASE_DELETE, STEP_RMDIR, path);
+	s = plan_add(p, PHASE_DELETE, STEP_RMDIR, path);
 	s->before = res->now;
 	return lower_xattrs(p->job->lower, path, &s->old_xattrs);
 }
@@ -516,16 +377,16 @@ static int plan_delete(struct plan *p, const struct change *c, const char *path)
 	struct resolution res = { 0 };
 	const struct entry *after = c->after;
 	struct step *s;
-	int r = resolve_delete(&p->resolver, path, after && shows_lower(after, path), after ? after->origin : 0, &res);
+	int r = resolve_delete(&p->resolver, path, after && plan_shows_lower(after, path), after ? after->origin : 0, &res);
 
 	if (r < 0 || res.action != RESOLVE_DELETE)
 		return r;
 	p->deleted++;
 	if (S_ISDIR(res.now.attr.mode))
 		return plan_rmdir(p, path, &res);
-	s = add(p, PHASE_DELETE, STEP_DELETE, path);
+	s = plan_add(p, PHASE_DELETE, STEP_DELETE, path);
 	s->before = res.now;
-	return p->files >= 0 ? must_copy(p, path, &s->copied) : 0;
+	return p->files >= 0 ? plan_must_copy(p, path, &s->copied) : 0;
 }
 
 /* A directory that becomes something else must not take along what the list does not know. */
@@ -655,6 +516,8 @@ static void number_steps(struct plan *p)
 	/* These come in the order of paths; deletions were planned deepest first already. */
 	static const bool reversed[PHASES] = { [PHASE_REPLACE_DIRS] = true, [PHASE_DIR_ATTR] = true };
 	uint32_t number = 0;
+	gpointer put, hold;
+	GHashTableIter iter;
 
 	for (int phase = 0; phase < PHASES; phase++) {
 		GPtrArray *steps = p->phases[phase];
@@ -670,6 +533,9 @@ static void number_steps(struct plan *p)
 		if (s->kind == STEP_CREATE || s->kind == STEP_REPLACE || s->kind == STEP_DELETE)
 			s->number = ++number;
 	}
+	g_hash_table_iter_init(&iter, p->holds);
+	while (g_hash_table_iter_next(&iter, &put, &hold))
+		((struct step *)hold)->number = ((struct step *)put)->number;
 }
 
 static bool attr_equal(const struct staging *a, const struct staging *b)

@@ -7,11 +7,12 @@
  * First every path is resolved against the workspace (snapshot/conflict.h); if nothing clashes, the objects to come are staged and the
  * journal is complete. The order of the steps:
  *
- *   1. directories, parents first; a file that becomes a directory
- *   2. files: new ones, replaced ones, moved ones, links
- *   3. deletions, deepest first
- *   4. directories that become something else: they are empty by now
- *   5. attributes of files, then of directories, deepest first: nothing changes their times afterwards
+ *   1. files of the workspace that are put elsewhere and have other names are held
+ *   2. directories, parents first; a file that becomes a directory
+ *   3. files: new ones, replaced ones, moved ones, links
+ *   4. deletions, deepest first
+ *   5. directories that become something else: they are empty by now
+ *   6. attributes of files, then of directories, deepest first: nothing changes their times afterwards
  */
 
 #include "snapshot/apply.h"

@@ -66,12 +66,31 @@ static void touch(struct stepper *st, uint64_t ino)
 		g_hash_table_add(st->touched, g_memdup2(&ino, sizeof(ino)));
 }
 
+bool step_is_from(const struct step *s)
+{
+	return s->from && s->kind != STEP_CREATE && s->kind != STEP_REPLACE;
+}
+
+/* What it puts was held by another step. */
+static bool is_held(const struct step *s)
+{
+	return s->from && !step_is_from(s);
+}
+
+/* What is told by its inode: its attributes may be those of a step that is not undone yet. */
+typedef bool (*same_fn)(const struct fingerprint *want, const struct fingerprint *found);
+
+static same_fn same_as_staged(const struct step *s)
+{
+	return is_held(s) ? is_inode : is_unchanged;
+}
+
 /* What a step that copies has put there: another inode than the staged one, so the contents decide. */
 static int is_staged(struct stepper *st, const struct step *s, const struct place *at, const struct object_names *n,
 		     const struct fingerprint *now)
 {
 	if (!s->copied)
-		return is_unchanged(&s->staged, now);
+		return same_as_staged(s)(&s->staged, now);
 	if (is_absent(now))
 		return 0;
 	if (S_ISREG(now->attr.mode) && (now->attr.size != s->staged.attr.size || now->attr.mtime != s->staged.attr.mtime))
@@ -107,7 +126,7 @@ static int stale_if(int r)
 }
 
 /* Takes the name away into files/; back again when it was not what we meant. */
-static int take_out(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
+static int take_out(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want, same_fn same)
 {
 	struct fingerprint out;
 	int r;
@@ -118,13 +137,13 @@ static int take_out(struct stepper *st, const struct place *at, const char *obje
 		return r == -ENOENT ? -ESTALE : r;
 	touch(st, want->ino);
 	r = place_stat_at(st->files, object, &out);
-	if (r == 0 && is_unchanged(want, &out))
+	if (r == 0 && same(want, &out))
 		return 0;
 	rename_flags(st->files, object, at->dirfd, at->name, RENAME_NOREPLACE);
 	return r < 0 ? r : -ESTALE;
 }
 
-static int exchange(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want)
+static int exchange(struct stepper *st, const struct place *at, const char *object, const struct fingerprint *want, same_fn same)
 {
 	struct fingerprint out;
 	int r;
@@ -136,7 +155,7 @@ static int exchange(struct stepper *st, const struct place *at, const char *obje
 	touch(st, want->ino);
 	boundary("exchanged");
 	r = place_stat_at(st->files, object, &out);
-	if (r == 0 && is_unchanged(want, &out))
+	if (r == 0 && same(want, &out))
 		r = S_ISDIR(out.attr.mode) ? place_is_empty_dir(st->files, object) : 1;
 	else if (r == 0)
 		r = -ESTALE;
@@ -232,7 +251,7 @@ static int do_replace(struct stepper *st, const struct step *s, const struct pla
 	if (is_before(st, s, now)) {
 		if (s->copied)
 			return place_over(st, s, at, n.object, &n, &s->before, true);
-		return exchange(st, at, n.object, &s->before);
+		return exchange(st, at, n.object, &s->before, is_unchanged);
 	}
 	r = is_staged(st, s, at, &n, now);
 	if (r == 0 && s->copied && is_absent(now) && S_ISDIR(s->before.attr.mode)) /* killed between rmdir and rename */
@@ -276,6 +295,40 @@ static int do_from(struct stepper *st, const struct step *s, const struct place 
 	return -ESTALE;
 }
 
+/* One more name in files/, unless it has been put in its place already. */
+static int do_hold(struct stepper *st, const struct step *s)
+{
+	g_auto(place_t) from = PLACE_NONE;
+	struct object_names n;
+	struct fingerprint now = { 0 };
+	int r = place_stat(st->root, s->path, &now);
+
+	names_init(&n, st, s);
+	if (r < 0 && !is_gone(r))
+		return r;
+	if (is_inode(&s->before, &now))
+		return 0;
+	r = place_stat_at(st->files, n.object, &now);
+	if (r < 0 || !is_absent(&now)) /* it is that, or what was in its place */
+		return r;
+	r = place_open(st->root, s->from, &from);
+	if (r == 0)
+		r = place_stat_at(from.dirfd, from.name, &now);
+	if (r < 0)
+		return is_gone(r) ? -ESTALE : r;
+	if (!is_before(st, s, &now))
+		return -ESTALE;
+	boundary("stroke");
+	if (linkat(from.dirfd, from.name, st->files, n.object, 0) < 0)
+		return stale_if(-errno);
+	touch(st, s->before.ino);
+	r = place_stat_at(st->files, n.object, &now);
+	if (r < 0 || is_unchanged(&s->before, &now))
+		return r;
+	unlinkat(st->files, n.object, 0);
+	return -ESTALE;
+}
+
 static int set_attr(struct stepper *st, const struct step *s, const struct place *at, const struct attr *attr, GBytes *xattrs,
 		    uint32_t set)
 {
@@ -309,7 +362,7 @@ static int do_delete(struct stepper *st, const struct step *s, const struct plac
 		touch(st, s->before.ino);
 		return unlinkat(at->dirfd, at->name, 0) < 0 && errno != ENOENT ? -errno : 0;
 	}
-	return take_out(st, at, n.object, &s->before);
+	return take_out(st, at, n.object, &s->before, is_unchanged);
 }
 
 static int do_rmdir(struct stepper *st, const struct step *s, const struct place *at, const struct fingerprint *now)
@@ -330,8 +383,11 @@ int step_do(struct stepper *st, const struct step *s)
 {
 	g_auto(place_t) at = PLACE_NONE;
 	struct fingerprint now;
-	int r = place_open(st->root, s->path, &at);
+	int r;
 
+	if (s->kind == STEP_HOLD)
+		return do_hold(st, s);
+	r = place_open(st->root, s->path, &at);
 	/* Gone with its directory, in whose place the commit may have put something else already. */
 	if (is_gone(r) && (s->kind == STEP_DELETE || s->kind == STEP_RMDIR))
 		return 0;
@@ -355,6 +411,8 @@ int step_do(struct stepper *st, const struct step *s)
 		return do_delete(st, s, &at, &now);
 	case STEP_RMDIR:
 		return do_rmdir(st, s, &at, &now);
+	case STEP_HOLD:
+		break;
 	}
 	return -EUCLEAN;
 }
@@ -362,7 +420,7 @@ int step_do(struct stepper *st, const struct step *s)
 int step_expect(struct stepper *st, const struct step *s)
 {
 	struct fingerprint now;
-	int r = place_stat(st->root, s->kind == STEP_MOVE || s->kind == STEP_LINK ? s->from : s->path, &now);
+	int r = place_stat(st->root, step_is_from(s) ? s->from : s->path, &now);
 
 	if (is_gone(r)) /* in a directory that the commit makes, maybe where a file or a symlink is now */
 		return is_absent(&s->before) || s->kind == STEP_ATTR ? 0 : -ESTALE;
@@ -399,7 +457,7 @@ static int undo_create(struct stepper *st, const struct step *s, const struct pl
 		return r < 0 ? r : -ESTALE;
 	if (s->copied)
 		return unlinkat(at->dirfd, at->name, 0) < 0 && errno != ENOENT ? -errno : 0;
-	return take_out(st, at, n.object, &s->staged);
+	return take_out(st, at, n.object, &s->staged, same_as_staged(s));
 }
 
 static int undo_replace(struct stepper *st, const struct step *s, const struct place *at, const struct fingerprint *now)
@@ -414,7 +472,7 @@ static int undo_replace(struct stepper *st, const struct step *s, const struct p
 		return s->copied && S_ISDIR(s->before.attr.mode) ? place_new_copy(st, s, at, n.old, &n) : -ESTALE;
 	r = is_staged(st, s, at, &n, now);
 	if (r == 1)
-		return s->copied ? place_over(st, s, at, n.old, &n, now, true) : exchange(st, at, n.object, &s->staged);
+		return s->copied ? place_over(st, s, at, n.old, &n, now, true) : exchange(st, at, n.object, &s->staged, same_as_staged(s));
 	if (r == 0 && s->copied && stage_equal(st->files, n.old, at->dirfd, at->name) == 1)
 		return 0; /* undone before */
 	return r < 0 ? r : -ESTALE;
@@ -423,15 +481,20 @@ static int undo_replace(struct stepper *st, const struct step *s, const struct p
 static int undo_move(struct stepper *st, const struct step *s, const struct place *at, const struct fingerprint *now)
 {
 	g_auto(place_t) from = PLACE_NONE;
+	struct fingerprint there;
 	int r;
 
 	if (!is_inode(&s->before, now))
 		return 0; /* back already, or never went */
 	r = place_open(st->root, s->from, &from);
 	if (r == 0)
+		r = place_stat_at(from.dirfd, from.name, &there);
+	if (r == 0 && is_inode(&s->before, &there)) /* returned */
+		r = unlinkat(at->dirfd, at->name, 0) < 0 && errno != ENOENT ? -errno : 0;
+	else if (r == 0)
 		r = rename_flags(at->dirfd, at->name, from.dirfd, from.name, RENAME_NOREPLACE);
 	touch(st, s->before.ino);
-	return stale_if(r);
+	return is_gone(r) ? -ESTALE : stale_if(r);
 }
 
 static int undo_link(const struct step *s, const struct place *at, const struct fingerprint *now)
@@ -473,11 +536,29 @@ static int undo_rmdir(struct stepper *st, const struct step *s, const struct pla
 	return set_attr(st, s, at, &s->before.attr, s->old_xattrs, SET_OWNER | SET_XATTRS);
 }
 
+static int undo_hold(struct stepper *st, const struct step *s)
+{
+	struct object_names n;
+	struct fingerprint now;
+	int r;
+
+	names_init(&n, st, s);
+	r = place_stat_at(st->files, n.object, &now);
+	if (r < 0 || !is_inode(&s->before, &now))
+		return r;
+	touch(st, s->before.ino);
+	return unlinkat(st->files, n.object, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 int step_undo(struct stepper *st, const struct step *s)
 {
 	g_auto(place_t) at = PLACE_NONE;
 	struct fingerprint now;
-	int r = place_open(st->root, s->path, &at);
+	int r;
+
+	if (s->kind == STEP_HOLD)
+		return undo_hold(st, s);
+	r = place_open(st->root, s->path, &at);
 
 	if (is_gone(r) && s->kind != STEP_DELETE && s->kind != STEP_RMDIR)
 		return 0; /* in a directory that was never made, or is undone already */
@@ -502,8 +583,24 @@ int step_undo(struct stepper *st, const struct step *s)
 		return undo_delete(st, s, &at, &now);
 	case STEP_RMDIR:
 		return undo_rmdir(st, s, &at, &now);
+	case STEP_HOLD:
+		break;
 	}
 	return -EUCLEAN;
+}
+
+int step_return(struct stepper *st, const struct step *s)
+{
+	g_auto(place_t) at = PLACE_NONE, from = PLACE_NONE;
+	struct fingerprint now;
+
+	/* What fails here is for step_undo() to find. */
+	if (place_open(st->root, s->path, &at) < 0 || place_stat_at(at.dirfd, at.name, &now) < 0 || !is_inode(&s->before, &now) ||
+	    place_open(st->root, s->from, &from) < 0)
+		return 0;
+	touch(st, s->before.ino);
+	(void)!linkat(at.dirfd, at.name, from.dirfd, from.name, 0);
+	return 0;
 }
 
 int step_restore_times(struct stepper *st, const struct step *s)
@@ -534,6 +631,8 @@ int step_is_done(struct stepper *st, const struct step *s)
 		return S_ISDIR(now.attr.mode);
 	case STEP_CREATE:
 	case STEP_REPLACE:
+		if (is_held(s))
+			return is_inode(&s->staged, &now) && s->staged.attr.size == now.attr.size;
 		return is_absent(&now) ? 0 : is_staged(st, s, &at, &n, &now);
 	case STEP_MOVE:
 	case STEP_LINK:
@@ -547,6 +646,8 @@ int step_is_done(struct stepper *st, const struct step *s)
 		return is_absent(&now) || (s->copied && S_ISDIR(now.attr.mode));
 	case STEP_RMDIR:
 		return is_absent(&now) || S_ISDIR(now.attr.mode);
+	case STEP_HOLD:
+		return 1; /* what it is for tells */
 	}
 	return -EUCLEAN;
 }

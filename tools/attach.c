@@ -183,9 +183,14 @@ static int undo_begins(const struct apply_result *undone, void *user, GError **e
 	return tell_paths(user, "unfollow", undone->epoch, undone->paths, error) ? 0 : -EIO;
 }
 
+static int undo_returns(const struct apply_result *undone, void *user, GError **error)
+{
+	return tell_paths(user, "refollow", undone->epoch, undone->paths, error) ? 0 : -EIO;
+}
+
 bool attached_undo(struct attached *a, const char *id, struct apply_result *ret, GPtrArray **ret_conflicts, GError **error)
 {
-	const struct undo_view view = { .begins = undo_begins, .user = a };
+	const struct undo_view view = { .begins = undo_begins, .returns = undo_returns, .user = a };
 
 	return apply_undo(a->store, a->lower, id, &view, ret, ret_conflicts, error) >= 0;
 }
@@ -210,7 +215,7 @@ bool attached_finish(struct attached *a, const struct apply_result *result, GErr
 
 static bool finish_interrupted(struct attached *a, GError **error)
 {
-	const struct undo_view view = { .begins = undo_begins, .user = a };
+	const struct undo_view view = { .begins = undo_begins, .returns = undo_returns, .user = a };
 	struct apply_result result = { 0 };
 	bool ok = apply_recover(a->store, a->lower, &view, &result, error) >= 0;
 

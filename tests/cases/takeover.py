@@ -296,6 +296,102 @@ def test_a_workspace_that_was_moved(t):
         os.rename(t.path('away'), t.low)
 
 
+# A commit and its undo go on
+
+
+COMMITTED = ({f'e/f{i}': 'old\n' for i in range(60)} | {f'x/g{i}': 'gone\n' for i in range(40)} | {f'm/n{i}/in': f'moved {i}\n' for i in range(40)} |
+             {f'h/a{i}': f'linked {i}\n' for i in range(20)} | {f'h/b{i}': ('=', f'h/a{i}') for i in range(20)} | {f'o/{i}': 'gives way\n' for i in range(20)} |
+             {'large': b'L' * 300_000, 'kept': 'k\n'})
+CHANGES = """for i in $(seq 0 59); do echo more >>e/f$i; echo new >e/n$i; done; rm -r x; mv m moved; mkdir -p deep/er; echo n >deep/er/n; chmod 600 e/f1
+    ls h >/dev/null; for i in $(seq 0 19); do mv h/a$i o/$i; done; printf X | dd of=large bs=1 seek=200000 conv=notrunc status=none"""
+
+
+def kill_after(keeper, seconds):
+    """The worker of now, that much later."""
+    time.sleep(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(wait_until(lambda: worker_of(keeper), 'a process that serves'), signal.SIGKILL)
+
+
+def moments(t, arguments, count):
+    """How long to wait before each of @count kills, so that they are spread over what the command @arguments does, which is done once."""
+    begin = time.monotonic()
+    t.program(*arguments)
+    whole = time.monotonic() - begin
+    chance = random.Random(count)
+    return [whole * chance.uniform(number, number + 1) / count for number in range(count)]
+
+
+def finished(process, t):
+    """What was begun is done: by the command, or, if it gave up, by the next one."""
+    process.communicate(timeout=PATIENCE)
+    if process.returncode:
+        t.diff()
+    is_gone(t.m(f'no such name {process.pid}'))
+
+
+@case(modes=('fresh',), timeout=600, remount=False, workspace_changes=True)
+def test_a_commit_and_its_undo_are_not_disturbed(t):
+    """Whoever serves is killed at moments spread over each, so also while it is told of the undo's beginning or end, or settles; all is as without."""
+    t.seed(COMMITTED)
+    yield
+    needs_resend(t)
+    keeper, details = t.daemons()[0], ('owner', 'xattr')
+    t.shell(CHANGES)
+    start, view, pending = digest(t.low, details), digest(t.mnt, details), t.name_status()
+    commands = ['sbxfs-commit', t.name, '-y', '--reviewed'], ['sbxfs-commit', t.name, '-y', '--undo']
+    spread = [moments(t, command, 8) for command in commands]
+    before = t.status()['takeovers']
+    for number, waits in enumerate(zip(*spread)):
+        for undo, (command, wait) in enumerate(zip(commands, waits)):
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            kill_after(keeper, wait)
+            finished(process, t)
+            what = f'after {"undo" if undo else "commit"} {number}, killed after {wait:.3f} s'
+            if (digest(t.low, details) == start) != bool(undo):  # a refusal because nobody answered in time did nothing
+                t.program(*command)
+            same_lists(digest(t.low, details), start if undo else view, f'the workspace {what}')
+            same_lists(digest(t.mnt, details), view, f'the view {what}')
+            eq(t.name_status(), pending if undo else {}, f'pending {what}')
+    check(t.status()['takeovers'] > before, 'nobody was killed')
+    t.commit('--reviewed')
+    append(t.w('e/f0'), "owner's\n")
+    os.chmod(t.w('e/n1'), 0o640)
+    os.utime(t.w('moved/n1/in'), (1, 1))
+    eq((read(t.m('e/f0')), os.stat(t.m('e/n1')).st_mode & 0o777, os.stat(t.m('moved/n1/in')).st_mtime), (b"old\nmore\nowner's\n", 0o640, 1), 'the view follows the workspace')
+
+
+@case(modes=('fresh',), timeout=600, remount=False, workspace_changes=True)
+def test_what_is_deleted_during_an_undo_stays_deleted(t):
+    """Also by one who was killed right after, whatever it was that was deleted."""
+    count = 40
+    t.seed(COMMITTED)
+    yield
+    needs_resend(t)
+    keeper = t.daemons()[0]
+    t.shell(CHANGES)
+    t.commit('--reviewed')
+    undo = ['sbxfs-commit', t.name, '-y', '--undo']
+    spread = moments(t, undo, 8)
+    for number, wait in enumerate(spread):
+        t.commit('--reviewed')
+        view = set(digest(t.mnt, ()))
+        gone = [f'e/n{number}', f'e/f{number + 20}', f'moved/n{number}/in', f'o/{number}']
+        process = subprocess.Popen(undo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(wait)
+        for path in gone:
+            os.unlink(t.m(path))
+        kill_after(keeper, 0)
+        finished(process, t)
+        for path in gone:
+            check(is_gone(t.m(path)), f'{path} came back, undo {number} after {wait:.3f} s')
+        names_of = lambda listing: {line.split(' ')[0] for line in listing}
+        eq(names_of(view) - names_of(digest(t.mnt, ())), set(gone), f'names that went with undo {number}')
+        if 'e/n' + str(count + 19) not in t.name_status():  # refused, as nobody answered in time
+            t.program(*undo)
+        eq([path for path in gone if not is_gone(t.m(path))], [], f'names that came back after undo {number}')
+
+
 # What the owner did meanwhile
 
 

@@ -166,9 +166,13 @@ def test_large_files(t):
 @case(workspace_changes=True, modes=('fresh',), remount=False)
 def test_the_view_shows_the_same_all_the_while(t):
     count = 1000
-    t.seed({f'e/f{i}': 'old\n' for i in range(count)} | {f'x/g{i}': 'gone\n' for i in range(count)})
+    t.seed({f'e/f{i}': 'old\n' for i in range(count)} | {f'x/g{i}': 'gone\n' for i in range(count)} | {f'd/s/m{i}': f'moved {i}\n' for i in range(count)} |
+           {f'a/m{i}': f'moved {i}\n' for i in range(100)} | {f'o/m{i}': 'gives way\n' for i in range(100)})
     yield
     os.makedirs(t.m('new/deep'))
+    os.rename(t.m('d'), t.m('moved'))
+    for number in range(100):
+        os.rename(t.m(f'a/m{number}'), t.m(f'o/m{number}'))
     for number in range(count):
         write(t.m(f'e/f{number}'), b'edited')
         write(t.m(f'new/deep/n{number}'), b'new')
@@ -178,8 +182,10 @@ def test_the_view_shows_the_same_all_the_while(t):
     polls = 0
     while process.poll() is None:
         number = polls * 7919 % count
-        eq(sorted(names(t.m('.'))), ['e', 'new'], f'the root at poll {polls}')
-        eq((len(names(t.m('new/deep'))), len(names(t.m('e')))), (count, count), f'names at poll {polls}')
+        eq(sorted(names(t.m('.'))), ['a', 'e', 'moved', 'new', 'o'], f'the root at poll {polls}')
+        eq((len(names(t.m('new/deep'))), len(names(t.m('e'))), len(names(t.m('moved/s'))), names(t.m('a'))), (count, count, count, []), f'names at poll {polls}')
+        eq(read(t.m(f'moved/s/m{number}')), b'moved %d\n' % number, f'what was moved at poll {polls}')
+        eq(read(t.m(f'o/m{number % 100}')), b'moved %d\n' % (number % 100), f'what was moved into a place at poll {polls}')
         eq((read(t.m(f'e/f{number}')), read(t.m(f'new/deep/n{number}'))), (b'edited', b'new'), f'contents at poll {polls}')
         fails('EEXIST', os.open, t.m(f'new/deep/n{count - 1 - number}'), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         fails('ENOENT', os.stat, t.m(f'x/g{number}'))

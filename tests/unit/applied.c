@@ -18,6 +18,8 @@
 			g_error("%s:%d: %s: %s", __FILE__, __LINE__, #expr, g_strerror(-ok_r)); \
 	} while (0)
 
+bool links_arrive = true;
+
 /* Committing */
 
 void committing_init(struct committing *c, struct layered *l, const char *const *paths)
@@ -111,7 +113,7 @@ char *commit_refused(struct layered *l)
 
 struct describer {
 	struct tree *tree;
-	GHashTable *names; /* number of names by inode or row: what hard links are told by */
+	GHashTable *names; /* inode or row -> the first of its names */
 	GPtrArray *lines;
 };
 
@@ -138,6 +140,27 @@ static void describe_bytes(struct tree *t, const struct entry *e, GString *line)
 	}
 }
 
+/* A name of a file that has been met by another one says so: what shows the workspace's is told by that inode, what has its own bytes by its row. */
+static void describe_link(struct describer *d, const struct entry *e, const char *path, GString *line)
+{
+	bool shows = e->lower && e->content == 0;
+	struct fingerprint print = { 0 };
+	char *key;
+	const char *first;
+
+	if (S_ISDIR(e->attr.mode) || !links_arrive)
+		return;
+	if (shows)
+		OK(lower_stat(tree_lower(d->tree), e->lower, &print));
+	key = g_strdup_printf("%s %" G_GUINT64_FORMAT, shows ? "inode" : "row", shows ? print.ino : e->ino);
+	first = g_hash_table_lookup(d->names, key);
+	if (first)
+		g_string_append_printf(line, " = %s", first);
+	else
+		g_hash_table_insert(d->names, g_steal_pointer(&key), g_strdup(path));
+	g_free(key);
+}
+
 static void describe_dir(struct describer *d, const struct entry *dir, const char *path)
 {
 	GPtrArray *list;
@@ -156,6 +179,7 @@ static void describe_dir(struct describer *d, const struct entry *dir, const cha
 		OK(change_xattrs(d->tree, e, &xattrs));
 		xattrs_foreach(xattrs, describe_xattr, line);
 		g_clear_pointer(&xattrs, g_bytes_unref);
+		describe_link(d, e, child, line);
 		g_ptr_array_add(d->lines, g_string_free(line, FALSE));
 		if (S_ISDIR(e->attr.mode))
 			describe_dir(d, e, child);
@@ -174,8 +198,10 @@ char *tree_describe(struct tree *t)
 	struct entry *root;
 	char *text;
 
+	d.names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	OK(tree_root(t, &root));
 	describe_dir(&d, root, "");
+	g_hash_table_unref(d.names);
 	entry_free(root);
 	g_ptr_array_sort(d.lines, line_order);
 	g_ptr_array_add(d.lines, NULL);
@@ -232,6 +258,7 @@ bool host_on_tmpfs(struct layered *l)
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("tmpfs", l->workspace, "tmpfs", 0, NULL) < 0)
 		return false;
+	links_arrive = false;
 	lower_close(l->lower);
 	OK(lower_open(l->workspace, &l->lower));
 	return true;
@@ -240,6 +267,13 @@ bool host_on_tmpfs(struct layered *l)
 void tick(void)
 {
 	g_usleep(30 * 1000);
+}
+
+void host_hardlink(struct layered *l, const char *from, const char *to)
+{
+	g_autofree char *a = host_at(l, from), *b = host_at(l, to);
+
+	g_assert_cmpint(link(a, b), ==, 0);
 }
 
 void view_hardlink(struct layered *l, const char *from, const char *to)
@@ -276,7 +310,7 @@ void view_hardlink(struct layered *l, const char *from, const char *to)
 
 void scene_host(struct layered *l)
 {
-	g_autofree char *h1 = NULL, *h2 = NULL, *big = g_malloc(300000);
+	g_autofree char *big = g_malloc(300000);
 
 	memset(big, 'o', 300000);
 	host_text(l, "edit.txt", "one\n");
@@ -301,9 +335,11 @@ void scene_host(struct layered *l)
 	host_text(l, "swap-b", "bb\n");
 	host_text(l, "single", "single\n");
 	host_text(l, "h1", "linked\n");
-	h1 = host_at(l, "h1");
-	h2 = host_at(l, "h2");
-	g_assert_cmpint(link(h1, h2), ==, 0);
+	host_hardlink(l, "h1", "h2");
+	host_text(l, "k1", "three names\n");
+	host_hardlink(l, "k1", "k2");
+	host_hardlink(l, "k1", "dir/k3");
+	host_text(l, "k-over", "gives way\n");
 }
 
 /* tmpfs has user xattrs only since Linux 6.6. */
@@ -351,4 +387,10 @@ void scene_view(struct layered *l)
 	view_text(l, "l1", "two names\n");
 	view_hardlink(l, "l1", "l2");
 	view_text(l, "h1", "unlinked\n");
+	/* Its names in the workspace stay, go, and get something else; one is in the place of another file. */
+	view_hardlink(l, "k1", "dir/new/k4");
+	view_remove(l, "k-over");
+	view_rename(l, "k1", "k-over");
+	view_text(l, "k1", "another\n");
+	view_remove(l, "dir/k3");
 }

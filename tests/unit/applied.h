@@ -25,9 +25,12 @@ void commit_ok(struct layered *l, struct apply_result *ret);
 char *commit_refused(struct layered *l);
 
 /*
- * A line for each object: path, type, mode, owner, size, hash or target, number of names, mtime (not of directories), user xattrs. Sorted;
+ * A line for each object: path, type, mode, owner, size, hash or target, mtime (not of directories), user xattrs, and by
+ * which other name it was met. Sorted;
  * caller frees.
  */
+/* Which names are one file. Not told where the workspace has a file system of its own: see snapshot/apply.h. */
+extern bool links_arrive;
 char *disk_describe(const char *dir);
 char *tree_describe(struct tree *t);
 /* describe_same() - else says on standard error where they part. */
@@ -37,6 +40,7 @@ bool describe_same(const char *a, const char *b);
 void scene_host(struct layered *l);
 void scene_view(struct layered *l);
 
+void host_hardlink(struct layered *l, const char *from, const char *to);
 void view_hardlink(struct layered *l, const char *from, const char *to);
 char *host_at(struct layered *l, const char *path);
 char *host_read(struct layered *l, const char *path);

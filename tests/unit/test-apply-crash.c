@@ -211,7 +211,7 @@ static void do_commit(struct crash *c)
 }
 
 /* What the view does is its own transaction (test-commit-random); here it is a point more. */
-static int view_begins(const struct apply_result *undone, void *user, GError **error)
+static int view_is_told(const struct apply_result *undone, void *user, GError **error)
 {
 	(void)user;
 	(void)error;
@@ -219,7 +219,7 @@ static int view_begins(const struct apply_result *undone, void *user, GError **e
 	return 0;
 }
 
-static const struct undo_view crash_view = { .begins = view_begins };
+static const struct undo_view crash_view = { .begins = view_is_told, .returns = view_is_told };
 
 static void do_recover(struct crash *c)
 {
@@ -282,16 +282,17 @@ static void do_spoiled_commit(struct crash *c)
 
 /* Looking */
 
-/* What of a line must be old or new: everything but the attributes, which come in a step of their own. */
+/* What of a line must be old or new: everything but the attributes, which come in a step of their own, and other names, which come and go. */
 static char *line_core(const char *line)
 {
+	const char *link = strstr(line, " = ");
 	g_auto(GStrv) words = g_strsplit(line, " ", -1);
 
 	if (g_strv_length(words) > 4 && g_str_has_prefix(words[1], "100"))
 		return g_strjoin(" ", words[0], "file", words[3], words[4], NULL);
 	if (g_str_has_prefix(words[1], "4"))
 		return g_strjoin(" ", words[0], "dir", NULL);
-	return g_strdup(line);
+	return link ? g_strndup(line, link - line) : g_strdup(line);
 }
 
 static GHashTable *cores(const char *text)
@@ -450,7 +451,7 @@ static void all(bool tmpfs, const char *where)
 
 	every_recovery(tmpfs, NULL, do_commit, n, 13, commit);
 	n = every_point(tmpfs, do_commit, do_undo, back);
-	every_recovery(tmpfs, do_commit, do_undo, n, 19, back);
+	every_recovery(tmpfs, do_commit, do_undo, n, 31, back);
 }
 
 static void power(const char *type)
@@ -485,7 +486,9 @@ int main(void)
 	else {
 		const char *tmp = g_get_tmp_dir();
 
+		links_arrive = false;
 		all(true, " to another file system");
+		links_arrive = true;
 		power("ext4");
 		setenv("TMPDIR", tmp, 1);
 		power("xfs");

@@ -1039,13 +1039,6 @@ static void test_other_file_system(void **state)
 	in_child(other_file_system);
 }
 
-static void host_link(struct layered *l, const char *from, const char *to)
-{
-	g_autofree char *a = host_at(l, from), *b = host_at(l, to);
-
-	REQUIRE(link(a, b) == 0);
-}
-
 /* What one step does to a file changes the times of its other names, which are to be changed as well. */
 static void names_on_other_file_system(void)
 {
@@ -1054,9 +1047,9 @@ static void names_on_other_file_system(void)
 	if (!host_on_tmpfs(l))
 		_exit(77);
 	host_text(l, "changed", "base\n");
-	host_link(l, "changed", "changed-too");
+	host_hardlink(l, "changed", "changed-too");
 	host_text(l, "gone", "base\n");
-	host_link(l, "gone", "gone-too");
+	host_hardlink(l, "gone", "gone-too");
 	tick();
 	view_text(l, "changed", "agent\n");
 	view_remove(l, "changed-too");

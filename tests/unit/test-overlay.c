@@ -157,6 +157,44 @@ static void test_hard_link_unlinked_before_the_others_are_seen(void **state)
 	assert_int_equal(view_rows(v, "content"), 0);
 }
 
+/* Its owner takes away the name by which the view knows, or follows, a file: whatever asks for it next goes by another one. */
+static void test_hard_link_survives_the_end_of_the_other(void **state)
+{
+	static const char *const names[] = { "a", "b", "c", "d" };
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct attr attr;
+	uint64_t ino;
+
+	(void)state;
+	host_text(v, "a", "linked\n");
+	host_run(v, "ln a b; ln a c; ln a d; echo y >y; ln y z");
+	ino = view_ino(v, "z");
+	assert_int_equal(view_ino(v, "y"), ino);
+	host_run(v, "rm z");
+	assert_int_equal(view_chmod(v, "y", 0640), 0);
+	assert_int_equal(view_stat(v, "z", &attr), -ENOENT);
+	for (size_t i = 0; i + 1 < G_N_ELEMENTS(names); i++) {
+		g_autofree char *text = NULL, *after = NULL, *gone = g_strconcat("rm ", names[i], NULL);
+
+		/* The one that was looked up last is the first that is known. */
+		for (size_t k = G_N_ELEMENTS(names); k-- > i;)
+			ino = view_ino(v, names[k]);
+		host_run(v, gone);
+		assert_int_equal(view_read_ino(v, ino, &text), 0);
+		assert_string_equal(text, "linked\n");
+		assert_int_equal(view_stat(v, "d", &attr), 0);
+		assert_int_equal(view_read(v, "d", &after), 0);
+		assert_string_equal(after, "linked\n");
+		assert_int_equal(view_ino(v, "d"), ino);
+		/* From now on it has a row. */
+		assert_int_equal(view_chmod(v, "d", 0640), 0);
+		assert_int_equal(view_stat(v, "d", &attr), 0);
+		assert_int_equal(attr.mode & 07777, 0640);
+	}
+	assert_int_equal(view_stat(v, "a", &attr), -ENOENT);
+	view_check(v);
+}
+
 static void test_hard_link_survives_the_commit_of_the_other(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -885,6 +923,7 @@ int main(void)
 		cmocka_unit_test(test_attributes_copy_no_data),
 		cmocka_unit_test(test_rename_of_a_directory_is_few_rows),
 		cmocka_unit_test(test_hard_links_stay_one),
+		cmocka_unit_test(test_hard_link_survives_the_end_of_the_other),
 		cmocka_unit_test(test_hard_link_unlinked_before_the_others_are_seen),
 		cmocka_unit_test(test_hard_link_survives_the_commit_of_the_other),
 		cmocka_unit_test(test_numbers_are_stable),

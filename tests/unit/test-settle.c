@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -43,6 +44,44 @@ static void test_settle(void **state)
 	/* From now on they follow the workspace. */
 	host_text(v, "new", "by the owner");
 	check_text(v, "new", "by the owner");
+}
+
+/* Whoever serves the view may be killed before the answer: what was settled follows the workspace all the same, and what was not is its own. */
+static void test_settle_that_is_told_twice(void **state)
+{
+	static const char *const paths[] = { "edited", "moved", "from", "new", "d", "d/f", "again", NULL };
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	struct attr a;
+	int64_t epoch;
+
+	(void)state;
+	host_text(v, "edited", "one");
+	host_text(v, "from", "moved");
+	host_text(v, "again", "one");
+	assert_int_equal(view_text(v, "edited", "two"), 0);
+	assert_int_equal(view_text(v, "again", "two"), 0);
+	assert_int_equal(view_text(v, "new", "new"), 0);
+	assert_int_equal(view_mkdir(v, "d"), 0);
+	assert_int_equal(view_text(v, "d/f", "f"), 0);
+	assert_int_equal(view_rename(v, "from", "moved", 0), 0);
+	assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+	assert_true(view_commit(v, NULL));
+	overlay_unpin(v->overlay, epoch);
+	assert_int_equal(view_append(v, "again", " three"), 0);
+	assert_int_equal(overlay_settle(v->overlay, epoch, paths, NULL), 0);
+	viewed_reopen(v);
+	check_changes(v, "M again\n");
+	host_run(v, "chmod 600 edited new d/f moved; touch -d @86400 edited new d/f moved");
+	for (size_t i = 0; paths[i]; i++) {
+		if (strcmp(paths[i], "from") == 0 || strcmp(paths[i], "d") == 0 || strcmp(paths[i], "again") == 0)
+			continue;
+		assert_int_equal(view_stat(v, paths[i], &a), 0);
+		assert_int_equal(a.mode & 07777, 0600);
+		assert_int_equal(a.mtime, 86400 * NSEC_PER_SEC);
+	}
+	check_text(v, "again", "two three");
+	check_changes(v, "M again\n");
+	view_check(v);
 }
 
 static void test_settle_of_a_file_with_two_names(void **state)
@@ -634,6 +673,35 @@ static void test_undo_that_is_told_twice(void **state)
 	view_check(v);
 }
 
+/* What was moved is shown at every point, and what is deleted of it in between stays deleted, whoever is told the rest. */
+static void test_deleted_between_the_halves_of_an_undo(void **state)
+{
+	static const char *const paths[] = { "from", "moved", "from2", "moved2", NULL };
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	int64_t epoch;
+
+	(void)state;
+	host_text(v, "from", "one");
+	host_text(v, "from2", "two");
+	assert_int_equal(view_rename(v, "from", "moved", 0), 0);
+	assert_int_equal(view_rename(v, "from2", "moved2", 0), 0);
+	assert_int_equal(overlay_pin(v->overlay, &epoch), 0);
+	assert_true(view_commit(v, NULL));
+	overlay_unpin(v->overlay, epoch);
+	assert_int_equal(overlay_unfollow(v->overlay, epoch, paths), 0);
+	host_run(v, "ln moved from; ln moved2 from2");
+	assert_int_equal(overlay_refollow(v->overlay, epoch, paths), 0);
+	host_run(v, "rm moved moved2");
+	check_list(v, "", "moved moved2");
+	check_text(v, "moved", "one");
+	assert_int_equal(view_unlink(v, "moved"), 0);
+	viewed_reopen(v);
+	assert_int_equal(overlay_unsettle(v->overlay, epoch, paths), 0);
+	check_list(v, "", "moved2");
+	check_changes(v, "D from\nR from2 -> moved2\n");
+	view_check(v);
+}
+
 /* Nor does what was moved, which gets its rows only when the workspace is back. */
 static void test_undo_of_what_was_moved_and_deleted_since(void **state)
 {
@@ -805,6 +873,35 @@ static void test_commit_of_a_part_of_hard_links(void **state)
 }
 
 /* After an undo, what the commit wrote may be shown elsewhere, too. */
+/* What the commit of one name did to the file is no change of the owner's to the commits of the others. */
+static void test_commit_of_hard_links_one_by_one(void **state)
+{
+	g_autoptr(viewed_t) v = viewed_new(NULL);
+	g_autofree char *c = host_path(v, "c"), *x = host_path(v, "x"), *d = host_path(v, "d");
+	struct stat own, moved, kept;
+
+	(void)state;
+	host_run(v, "echo h >a; ln a b; ln a c; ln a d; ln a gone; echo x >x");
+	for (const char *name = "abcd"; *name; name++)
+		assert_int_not_equal(view_ino(v, (char[]){ *name, '\0' }), 0);
+	assert_int_equal(view_chmod(v, "a", 0600), 0);
+	assert_int_equal(view_unlink(v, "gone"), 0);
+	assert_int_equal(view_text(v, "new", "own\n"), 0);
+	assert_int_equal(view_rename(v, "new", "c", 0), 0);
+	assert_int_equal(view_rename(v, "b", "x", 0), 0);
+	assert_true(view_commit(v, "a"));
+	check_changes(v, "D b\nD gone\nM c\nM x\n");
+	assert_true(view_commit(v, "gone"));
+	assert_true(view_commit(v, "c"));
+	assert_true(view_commit(v, "x b"));
+	check_changes(v, "");
+	assert_int_equal(stat(c, &own) | stat(x, &moved) | stat(d, &kept), 0);
+	assert_int_equal(own.st_mode & 07777, 0644);
+	assert_int_equal(moved.st_mode & 07777, 0600);
+	assert_int_equal(moved.st_ino, kept.st_ino);
+	view_check(v);
+}
+
 static void test_undo_after_a_committed_file_moved(void **state)
 {
 	g_autoptr(viewed_t) v = viewed_new(NULL);
@@ -830,6 +927,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_settle_that_is_told_twice),
 		cmocka_unit_test(test_settle_of_a_file_with_two_names),
 		cmocka_unit_test(test_settle_of_a_name_that_was_followed),
 		cmocka_unit_test(test_settle_of_exchanged_directories),
@@ -852,6 +950,7 @@ int main(void)
 		cmocka_unit_test(test_undo_of_what_was_changed_since_is_not_seen),
 		cmocka_unit_test(test_undo_of_a_directory_that_was_removed_since),
 		cmocka_unit_test(test_undo_that_is_told_twice),
+		cmocka_unit_test(test_deleted_between_the_halves_of_an_undo),
 		cmocka_unit_test(test_undo_of_what_was_moved_and_deleted_since),
 		cmocka_unit_test(test_commit_of_half_an_exchange),
 		cmocka_unit_test(test_commit_of_half_a_rename),
@@ -859,6 +958,7 @@ int main(void)
 		cmocka_unit_test(test_commit_of_parts_of_exchanged_directories),
 		cmocka_unit_test(test_commit_of_a_part_that_leaves_the_place_taken),
 		cmocka_unit_test(test_commit_of_a_part_of_hard_links),
+		cmocka_unit_test(test_commit_of_hard_links_one_by_one),
 		cmocka_unit_test(test_undo_after_a_committed_file_moved),
 	};
 

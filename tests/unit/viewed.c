@@ -663,6 +663,19 @@ int view_unfollow(const struct apply_result *undone, void *user, GError **error)
 	return r;
 }
 
+int view_refollow(const struct apply_result *undone, void *user, GError **error)
+{
+	struct viewed *v = user;
+	int r;
+
+	g_ptr_array_add(undone->paths, NULL);
+	r = overlay_refollow(v->overlay, undone->epoch, (const char *const *)undone->paths->pdata);
+	g_ptr_array_set_size(undone->paths, undone->paths->len - 1);
+	if (r < 0)
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "refollow: %d", r);
+	return r;
+}
+
 unsigned view_undo_looked_at(struct viewed *v)
 {
 	undoing.view = v;
@@ -677,7 +690,7 @@ unsigned view_undo_looked_at(struct viewed *v)
 
 void view_undo(struct viewed *v)
 {
-	const struct undo_view view = { .begins = view_unfollow, .user = v };
+	const struct undo_view view = { .begins = view_unfollow, .returns = view_refollow, .user = v };
 	struct committing *c = view_commit_begin(v, NULL);
 	g_autoptr(GPtrArray) conflicts = NULL;
 	g_autoptr(GError) error = NULL;

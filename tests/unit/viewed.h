@@ -98,9 +98,10 @@ void view_commit_choose(struct committing *c, void (*choose)(struct selection *s
 void view_undo(struct viewed *v);
 /* view_undo_looked_at() - and the view shows the same after each step; how many there were. */
 unsigned view_undo_looked_at(struct viewed *v);
-/* view_unfollow() - of struct undo_view, with the struct viewed. */
+/* view_unfollow(), view_refollow() - of struct undo_view, with the struct viewed. */
 struct apply_result;
 int view_unfollow(const struct apply_result *undone, void *user, GError **error);
+int view_refollow(const struct apply_result *undone, void *user, GError **error);
 /* view_changes() - "A path\nM path\n" between the workspace and now; caller frees. */
 char *view_changes(struct viewed *v);
 
