@@ -6,6 +6,7 @@
 #include "snapshot/db.h"
 
 #define SCHEMA_VERSION 3
+#define SCHEMA_READABLE 2 /* the oldest one whose tables a reader of today understands */
 
 /* schema_upgrade() - creates or migrates, in one transaction. -EPROTO for a database of a newer version. */
 int schema_upgrade(struct db *db);

@@ -101,14 +101,6 @@ static int store_prepare(struct store *s)
 	return r < 0 ? r : schema_upgrade(s->db);
 }
 
-static int store_look(struct store *s)
-{
-	int64_t version;
-	int r = schema_check(s->db, &version);
-
-	s->outdated = r == 0 && version < SCHEMA_VERSION;
-	return r;
-}
 
 static struct store *store_open_files(struct store *s, enum store_mode mode, bool create, GError **error)
 {
@@ -125,7 +117,7 @@ static struct store *store_open_files(struct store *s, enum store_mode mode, boo
 	r = db_open(path, create, mode == STORE_READ, &s->db);
 	if (r < 0)
 		return store_fail(s, error, r == -ENOENT ? STORE_ERROR_NOT_FOUND : STORE_ERROR_FAILED, "store.db", r);
-	r = mode == STORE_WRITE ? store_prepare(s) : store_look(s);
+	r = mode == STORE_WRITE ? store_prepare(s) : schema_check(s->db, &s->version);
 	if (r == -EPROTO) {
 		g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA,
 			    "store %s was written by a newer sbxfs (its schema is not version %d): use that sbxfs, or destroy the sandbox",
@@ -254,7 +246,7 @@ static bool store_catch_up(const struct store *s, GError **error)
 	g_autoptr(GError) why = NULL;
 	g_autoptr(store_t) writer = store_open(s->dir, STORE_WRITE, &why);
 
-	if (writer || (!s->outdated && g_error_matches(why, STORE_ERROR, STORE_ERROR_BUSY)))
+	if (writer || (s->version >= SCHEMA_READABLE && g_error_matches(why, STORE_ERROR, STORE_ERROR_BUSY)))
 		return true;
 	if (g_error_matches(why, STORE_ERROR, STORE_ERROR_BUSY))
 		g_set_error(error, STORE_ERROR, STORE_ERROR_SCHEMA, "store %s is served by an older sbxfs: unmount the view first", s->dir);
@@ -268,7 +260,7 @@ struct store *store_open(const char *dir, enum store_mode mode, GError **error)
 	struct store *s = store_start(store_new(dir), mode, &(struct holders){ 0 }, error);
 	bool ok;
 
-	if (!s || mode == STORE_WRITE || !(s->outdated || store_lags(s)))
+	if (!s || mode == STORE_WRITE || !(s->version < SCHEMA_VERSION || store_lags(s)))
 		return s;
 	ok = store_catch_up(s, error);
 	store_close(s);

@@ -25,7 +25,7 @@ struct store {
 	int reserved; /* atomic: the file holds its space */
 	struct db *db;
 	struct db *checkpoint_db; /* opened by the first store_checkpoint() */
-	bool outdated;		  /* a reader's: the schema is of an older version */
+	int64_t version;	  /* a reader's: of the schema that it found */
 	int64_t epoch;
 	uint64_t next_ino;
 	/* store_transaction.c */

@@ -485,6 +485,9 @@ static void test_an_older_schema(void **state)
 	put(l->store, 10, 1);
 	assert_int_equal(store_commit(l->store), 0);
 	assert_int_equal(db_exec(store_db(l->store), "DELETE FROM setting WHERE key = 'redo'; PRAGMA user_version = 2"), 0);
+	/* Somebody serves it as it is, and is to be unmounted. */
+	assert_int_equal(committed_mode(l, 10), 1);
+	assert_int_equal(db_exec(store_db(l->store), "DROP TABLE base; PRAGMA user_version = 1"), 0);
 	assert_null(store_open(dir, STORE_READ, &error));
 	assert_true(g_error_matches(error, STORE_ERROR, STORE_ERROR_SCHEMA));
 	assert_non_null(strstr(error->message, "unmount"));
