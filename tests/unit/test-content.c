@@ -1180,7 +1180,7 @@ static void test_full_disk(void **state)
 
 	(void)outer;
 	assert_int_equal(g_mkdir(on_disk, 0700), 0);
-	if (mount("tmpfs", on_disk, "tmpfs", 0, "size=4m") < 0) {
+	if (mount("tmpfs", on_disk, "tmpfs", 0, "size=8m") < 0) {
 		print_message("mounting a small tmpfs needs root: %s\n", g_strerror(errno));
 		remove_tree(dir);
 		g_byte_array_unref(grown);
