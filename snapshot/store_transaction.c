@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,13 +227,15 @@ int store_flush(struct store *s)
 	return r;
 }
 
-/* What db_watch() tells. Whatever is written belongs to a change, or there is no promised one that it could get lost with. */
+/* What db_watch() tells. Whatever is written belongs to a change, or there is no promised one that it could get lost with and it is a commit. */
 static void note_written(const char *sql, const struct db_value *values, int count, int64_t last_id, void *user)
 {
 	struct store *s = user;
 
 	g_warn_if_fail(s->changing || !waits(s));
-	redo_note(sql, values, count, last_id, s->redo);
+	s->commits += !s->changing;
+	if (s->redo)
+		redo_note(sql, values, count, last_id, s->redo);
 }
 
 /* The setting; 0 when there is none, or no table. */
@@ -265,6 +268,9 @@ int store_redo(struct store *s)
 {
 	int r = redo_open(s->dir, true, &s->redo);
 
+	/* Of what the last writer committed nobody knows whether it is on the disk. */
+	s->commits++;
+	db_watch(s->db, note_written, s);
 	/* There is none, and no room for one. */
 	if (r == -ENOSPC || r == -EDQUOT)
 		return 0;
@@ -279,7 +285,6 @@ int store_redo(struct store *s)
 	if (r < 0)
 		return r;
 	redo_begin_batch(s->redo, s->batch + 1);
-	db_watch(s->db, note_written, s);
 	return 0;
 }
 

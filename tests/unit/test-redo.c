@@ -333,6 +333,14 @@ static void test_syncing(void **state)
 	assert_int_equal(store_flush(s), 0);
 	promise(s, 10, 5);
 	assert_int_equal(sync_store(s), STORE_SYNC_INDEX);
+	/* Nor does anybody know of what a process before this one committed, or of a statement by itself. */
+	store_close(s);
+	s = l->store = open_at(l, "store", STORE_WRITE);
+	promise(s, 10, 6);
+	assert_int_equal(sync_store(s), STORE_SYNC_INDEX);
+	put(s, 11, 1);
+	promise(s, 10, 7);
+	assert_int_equal(sync_store(s), STORE_SYNC_INDEX);
 }
 
 /* What a crash leaves of the file */
