@@ -42,7 +42,18 @@ class Disk:
         kill_all(pids)
         self.t.program('umount', '-l', self.t.mnt)
         wait_until(lambda: self.t.program('umount', self.point, code=None).code == 0, 'the disk can be unmounted')
-        check(self.mount(), 'the disk can be mounted again')
+        wait_until(self.mount_anew, 'the disk can be mounted again')
+
+    def mount_anew(self):
+        """As long as another mount namespace keeps what was shut down, mount(8) gives that again: nothing can be made on it."""
+        if not self.mount():
+            return False
+        probe = os.path.join(self.point, 'probe')
+        if errno_of(os.mkdir, probe) == 'OK':
+            os.rmdir(probe)
+            return True
+        self.t.program('umount', self.point, code=None)
+        return False
 
     def close(self):
         os.environ['XDG_STATE_HOME'] = self.t.path('state')
