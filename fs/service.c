@@ -100,34 +100,12 @@ static bool is_held(uint64_t ino, void *user)
 	return g_hash_table_contains(user, &ino);
 }
 
-#define WAIT_STORE_STEP (20 * G_TIME_SPAN_MILLISECOND)
-#define WAIT_STORE_STEPS 100 /* 2 s: a command that has the store, or looks whether somebody has it, is soon done */
-
-static struct store *open_patiently(const char *dir, GError **error)
-{
-	struct store *store = NULL;
-
-	for (int i = 1; !store; i++) {
-		GError *why = NULL;
-
-		store = store_open(dir, STORE_WRITE, &why);
-		if (!store && (i == WAIT_STORE_STEPS || !g_error_matches(why, STORE_ERROR, STORE_ERROR_BUSY))) {
-			g_propagate_error(error, why);
-			return NULL;
-		}
-		if (!store)
-			g_usleep(WAIT_STORE_STEP);
-		g_clear_error(&why);
-	}
-	return store;
-}
-
 static struct store *open_store(struct service *s, GError **error)
 {
 	g_autoptr(GHashTable) held = NULL;
 
 	if (!s->takes_over)
-		return open_patiently(s->options->store, error);
+		return store_open_patiently(s->options->store, error);
 	held = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
 	roster_each(s->heritage->roster, add_held, held);
 	return store_take_over(s->options->store, s->held->fds[KEEPER_LOCK], is_held, held, error);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "snapshot/checksum.h"
+#include "snapshot/pread_all.h"
 
 static const char MAGIC[16] = "sbxfs-audit-1\n";
 
@@ -34,20 +35,6 @@ struct audit_spool {
 static char *spool_path(const char *dir)
 {
 	return g_build_filename(dir, "audit.spool", NULL);
-}
-
-static int pread_all(int fd, void *buf, size_t size, uint64_t offset)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(fd, (char *)buf + done, size - done, offset + done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENODATA;
-		done += n;
-	}
-	return 0;
 }
 
 /* The end of the last whole record from @offset on. */

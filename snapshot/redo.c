@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "snapshot/checksum.h"
+#include "snapshot/pread_all.h"
 
 #define FILE_SIZE (512 * 1024)
 /* A change touches some eight pages of the index. */
@@ -287,30 +288,16 @@ static int run_statement(struct reader *in, struct db *db)
 	return r == 0 && db_last_id(db) != last_id ? -EUCLEAN : r;
 }
 
-static bool pread_all(int fd, void *buf, size_t size, uint64_t offset)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pread(fd, (char *)buf + done, size - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		done += (size_t)n;
-	}
-	return true;
-}
-
 /* The record at @offset, if it is of that batch and the next after @before (NULL: the first); its statements are behind the header. */
 static bool read_record(struct redo *r, uint64_t offset, int64_t batch, const struct record_header *before, GByteArray *record)
 {
 	struct record_header h;
 
-	if (!pread_all(r->fd, &h, sizeof(h), offset) || h.batch != batch || (before && h.salt != before->salt) ||
+	if (pread_all(r->fd, &h, sizeof(h), offset) < 0 || h.batch != batch || (before && h.salt != before->salt) ||
 	    h.size > REDO_CHANGE_MAX)
 		return false;
 	g_byte_array_set_size(record, sizeof(h) + h.size);
-	return pread_all(r->fd, record->data, record->len, offset) && memcmp(record->data, &h, sizeof(h)) == 0 &&
+	return pread_all(r->fd, record->data, record->len, offset) == 0 && memcmp(record->data, &h, sizeof(h)) == 0 &&
 	       record_sum(record->data, record->len) == h.sum;
 }
 

@@ -267,6 +267,28 @@ struct store *store_open(const char *dir, enum store_mode mode, GError **error)
 	return ok ? store_start(store_new(dir), mode, &(struct holders){ 0 }, error) : NULL;
 }
 
+#define WAIT_STEP (20 * G_TIME_SPAN_MILLISECOND)
+#define WAIT_STEPS 100
+
+struct store *store_open_patiently(const char *dir, GError **error)
+{
+	struct store *s = NULL;
+
+	for (int i = 1; !s; i++) {
+		GError *why = NULL;
+
+		s = store_open(dir, STORE_WRITE, &why);
+		if (!s && (i == WAIT_STEPS || !g_error_matches(why, STORE_ERROR, STORE_ERROR_BUSY))) {
+			g_propagate_error(error, why);
+			return NULL;
+		}
+		if (!s)
+			g_usleep(WAIT_STEP);
+		g_clear_error(&why);
+	}
+	return s;
+}
+
 struct store *store_take_over(const char *dir, int lock, bool (*held)(uint64_t ino, void *user), void *user, GError **error)
 {
 	struct store *s = store_new(dir);

@@ -108,6 +108,8 @@ enum store_mode {
 	STORE_WRITE, /* takes the lock for the life of the handle: STORE_ERROR_BUSY when somebody has it */
 };
 struct store *store_open(const char *dir, enum store_mode mode, GError **error);
+/* store_open_patiently() - for writing; waits up to 2 s while it is busy: a command that has it, or looks whether somebody has it, is soon done. */
+struct store *store_open_patiently(const char *dir, GError **error);
 /*
  * store_take_over() - for writing, by a process that has the lock already as @lock (taken, also on failure; store_lock()), after the one that
  * wrote died. Nodes without a name stay of which @held says that somebody has them open.

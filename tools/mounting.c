@@ -592,33 +592,13 @@ static bool make_store(struct plan *p, GError **error)
 	return p->made_store;
 }
 
-static struct store *open_store(const struct plan *p, GError **error)
-{
-	struct store *s = NULL;
-
-	for (int i = 0; !s && i < WAIT_STORE_STEPS; i++) {
-		g_autoptr(GError) failure = NULL;
-
-		s = store_open(p->what.store, STORE_WRITE, &failure);
-		if (s)
-			break;
-		if (i + 1 < WAIT_STORE_STEPS && g_error_matches(failure, STORE_ERROR, STORE_ERROR_BUSY)) {
-			g_usleep(WAIT_STEP_US);
-			continue;
-		}
-		g_propagate_error(error, g_steal_pointer(&failure));
-		break;
-	}
-	return s;
-}
-
 static bool prepare_store(struct plan *p, GError **error)
 {
 	g_autoptr(store_t) s = NULL;
 
 	if (!p->existing)
 		return make_store(p, error);
-	s = open_store(p, error);
+	s = store_open_patiently(p->what.store, error);
 	return s && fill_store(p, s, error);
 }
 
